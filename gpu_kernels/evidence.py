@@ -27,10 +27,8 @@ class ClueSet:
     clues : uint64 array (distinct, words), sorted, word 0 most significant
     counts : int64 array (distinct,) or None
         Ordered pairs that have each clue; None where they were not asked for.
-    ordered_pairs : int
-        How many ordered pairs were compared.
-    complete : bool
-        False where a deadline came first: then some pairs were not compared.
+    ordered_pairs : how many ordered pairs were compared
+    complete : False where a deadline came first: then some pairs were not compared
     """
 
     clues: NDArray[np.uint64]
@@ -60,16 +58,13 @@ def collect_clues(
     ----------
     codes : int32 array (columns, rows)
         Ranks that can be compared within each comparison of the layout; -1 is null.
-    layout : ClueLayout
-        The comparisons, closed under exchange of t and u.
+    layout : the comparisons, closed under exchange of t and u
     nulls : "unknown" or "value"
         Whether a null operand makes an outcome UNKNOWN, or null is a value below all others.
     members, group_offsets : int32 array (m,), int64 array (groups + 1,), both or neither
         Group k is the rows `members[group_offsets[k]:group_offsets[k + 1]]`; only pairs inside a group are compared.
-    counting : bool
-        Whether counts are wanted.
-    deadline : float or None
-        `time.monotonic()` value; comparing ends soon after it and the result is marked incomplete.
+    counting : whether counts are wanted
+    deadline : `time.monotonic()` value; comparing ends soon after it and the result is marked incomplete
 
     Raises
     ------

@@ -94,8 +94,7 @@ def count_tile(
     -------
     clues : uint64 array (distinct, words), sorted
     counts : int64 array (distinct,), over unordered pairs
-    complete : bool
-        False where the deadline came first.
+    complete : False where the deadline came first
 
     Raises
     ------

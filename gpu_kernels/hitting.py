@@ -57,8 +57,7 @@ def minimal_hitting_sets(
     ----------
     edges : uint64 array (edges, words)
         Atoms of each edge.
-    wanted : Wanted
-        Which sets are wanted, see `wanted_sets`.
+    wanted : which sets are wanted, see `wanted_sets`
     weights : int64 array (edges,) or None
         Needed when `budget` is above 0.
     most, chances : float, float64 array (groups, patterns) or None
@@ -66,8 +65,7 @@ def minimal_hitting_sets(
         of chances[g, p]: bit k of p is the k-th atom of the group, in X or not, and the chance of no atom is 1; more
         atoms of a group never have a larger one. X passes then while a larger set may not, and is minimal where none
         of its parts passes.
-    deadline : float or None
-        `time.monotonic()` value.
+    deadline : `time.monotonic()` value
 
     Raises
     ------
@@ -129,9 +127,8 @@ def extend_hitting_sets(
         What `minimal_hitting_sets` or this function returned for `edges`, complete, of the same that is wanted.
     edges, new_edges : uint64 arrays (edges, words)
         New edges may be equal to others.
-    wanted : Wanted
-        Its mirror maps edges to edges and new edges to new edges. The set of a mirror pair that was given is the one
-        that stays.
+    wanted : its mirror maps edges to edges and new edges to new edges. The set of a mirror pair that was given is the
+        one that stays.
 
     Other parameters are those of `minimal_hitting_sets`.
 
@@ -183,9 +180,8 @@ def without_edges(
     edges, removed : uint64 arrays (edges, words)
         Without order; edges may be there twice. A removed edge that is in `edges` too, or contains one that is, changes
         nothing.
-    wanted : Wanted
-        Its mirror maps edges to edges and removed edges to removed edges. The set of a mirror pair that was given is
-        the one that stays.
+    wanted : its mirror maps edges to edges and removed edges to removed edges. The set of a mirror pair that was given
+        is the one that stays.
 
     Other parameters are those of `minimal_hitting_sets`.
 

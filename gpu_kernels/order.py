@@ -34,8 +34,7 @@ class Checked:
         Rows (t, u) of violating pairs, check by check; in a check by agreement, most first, then by u.
     first : int64 array (checks + 1,)
         pairs[first[k] : first[k + 1]] are those of check k.
-    complete : bool
-        False where a deadline came first: then `holds` means nothing, and pairs of some checks are missing.
+    complete : False where a deadline came first: then `holds` means nothing, and pairs of some checks are missing
     """
 
     holds: NDArray[np.bool_]
@@ -52,8 +51,7 @@ class Removals:
     ----------
     rows : int64 array (checks,)
         The fewest rows to remove so that the check holds.
-    complete : bool
-        False where a deadline came first: then `rows` means nothing.
+    complete : False where a deadline came first: then `rows` means nothing
     """
 
     rows: NDArray[np.int64]
@@ -115,12 +113,9 @@ class PartitionedRows:
             `right` order no two rows of a class oppositely, or alike).
         left, right : integer arrays (checks,)
             Columns; `right` counts for pairs of columns only, neither for KEY.
-        limit : int
-            Pairs wanted of each violated check, best first, at most those that are compared (64 to 256); 0: none.
-        deadline : float or None
-            `time.monotonic()` value; work ends soon after it and the result is marked incomplete.
-        progress : callable or None
-            Called with the share that is done, 0 to 1.
+        limit : pairs wanted of each violated check, best first, at most those that are compared (64 to 256); 0: none
+        deadline : `time.monotonic()` value; work ends soon after it and the result is marked incomplete
+        progress : called with the share that is done, 0 to 1
 
         Returns
         -------
@@ -196,8 +191,7 @@ class PartitionedRows:
         ----------
         contexts, which, kind, left, right, deadline, progress
             As in `check`.
-        most : int or None
-            A check that needs more ends as soon as that shows, and gives `most` + 1.
+        most : a check that needs more ends as soon as that shows, and gives `most` + 1
 
         Notes
         -----
@@ -287,10 +281,8 @@ def lay_out_orders(
         Dense ranks in each column's order; -1 is null. Not copied where it is C-contiguous; not written to.
     nulls : "value" or "unknown"
         Whether null is a value below all others, or agrees with nothing and differs from nothing.
-    threads : int or None
-        Threads of the CPU; None: all cores.
-    cache_bytes : int
-        What partitions may take that are kept from one context to the next, of all threads together.
+    threads : threads of the CPU; None: all cores
+    cache_bytes : what partitions may take that are kept from one context to the next, of all threads together
 
     Raises
     ------

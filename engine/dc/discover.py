@@ -48,11 +48,8 @@ def discover(
 
     Parameters
     ----------
-    table : Relation or TableInSpark
-        Rows of a TableInSpark stay in Spark, unless all pairs are compared.
-    options : DcDiscoverOptions or None
-    space : PredicateSpace or None
-        The space of another table with the same columns and types; None: the table's own.
+    table : rows of a TableInSpark stay in Spark, unless all pairs are compared
+    space : the space of another table with the same columns and types; None: the table's own
     run : Run or None
         Reports the stages (for evidence: "evidence", "inversion"); None: one that begins now, with the options' limits.
 

@@ -42,7 +42,6 @@ class SavedOds:
     Attributes
     ----------
     names : the table's columns; dependencies name them by position
-    dependencies : Dependencies
     complete : whether these are all minimal ones (with contexts of at most `max_context` columns)
     max_context : limit of columns in the contexts that were searched, or None
 

@@ -71,25 +71,18 @@ def find(
     ----------
     codes : int32 (columns, rows), C order
         Order-preserving dense ranks, -1 is null.
-    targets : Targets
-        Any of them. Constancies that are among them prune pairs, as the paper's minimality wants.
+    targets : any of them. Constancies that are among them prune pairs, as the paper's minimality wants.
     nulls : "value" (nulls are equal to each other, and first) or "unknown" (of keys and constancies only)
     device : "auto", "cpu", "cuda" or a Device
-    max_context : int or None
-        Contexts of more attributes are not looked at.
-    allowed_removals : int or None
-        A dependency holds where so many rows, or fewer, can be removed so that no pair violates it: all candidates are
-        checked on the table, and `removals` says how many. None: none may be, found by way of a sample.
-    errors : Errors or None
-        Decides what holds instead, over all of the table; `removals` is said of what does. A dependency may hold while
-        one with a larger context doesn't: found are those that hold while none with a part of their context does.
-    seed : int
-        Of the first sample; it changes how the result is found, not the result.
-    run : Run or None
-        Told of a share that is done, a guess. What is decided at its limits is returned: all of the levels that are
+    max_context : contexts of more attributes are not looked at
+    allowed_removals : a dependency holds where so many rows, or fewer, can be removed so that no pair violates it: all
+        candidates are checked on the table, and `removals` says how many. None: none may be, found by way of a sample.
+    errors : decides what holds instead, over all of the table; `removals` is said of what does. A dependency may hold
+        while one with a larger context doesn't: found are those that hold while none with a part of their context does.
+    seed : of the first sample; it changes how the result is found, not the result
+    run : told of a share that is done, a guess. What is decided at its limits is returned: all of the levels that are
         done and, of the one that is not, what was validated.
-    lap : callable or None
-        Called with "candidates", "sample" or "validation" when some of that work is over.
+    lap : called with "candidates", "sample" or "validation" when some of that work is over
 
     Raises
     ------
