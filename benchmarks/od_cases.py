@@ -73,7 +73,8 @@ def discovery(case: Case) -> Callable[[Relation], Discovery]:
 
 def stated(dependencies: Dependencies) -> list[Dependency]:
     """Dependencies by positions of columns, as digests and peers have them."""
-    from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY, members
+    from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY
+    from tuplewise.gpu_kernels.words import members
 
     names = {KEY: "key", CONSTANT: "constant", ASCENDING: "ascending", DESCENDING: "descending"}
     sides = zip(dependencies.kind.tolist(), dependencies.left.tolist(), dependencies.right.tolist(), strict=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import hitting, hitting_extend, hitting_missed, hitting_without
 from tuplewise.gpu_kernels.hitting_types import Bound, Wanted
-from tuplewise.gpu_kernels.words import mask_words
+from tuplewise.gpu_kernels.words import mask_words, members
 
 # Removed edges, as a share of those left, from which new sets are sought from nothing: a set that misses many removed
 # edges would be found as often. Equally fast at a sixth to a quarter on clues of Tax and on random ones.
@@ -273,16 +273,11 @@ def _without_supersets(found: HittingSets, wanted: Wanted) -> HittingSets:
     others = np.concatenate([found.sets, mirrored(found.sets, wanted.mirror)]) if wanted.symmetric else found.sets
     by_first: dict[int, list[int]] = {}
     for place, mask in enumerate(others):
-        by_first.setdefault(_atoms(mask)[0], []).append(place)
+        by_first.setdefault(members(mask)[0], []).append(place)
     beginning = {atom: others[places] for atom, places in by_first.items()}
     kept = np.ones(len(found.sets), dtype=np.bool_)
     for place, mask in enumerate(found.sets):
-        for parts in (beginning[atom] for atom in _atoms(mask) if atom in beginning):
+        for parts in (beginning[atom] for atom in members(mask) if atom in beginning):
             inside = np.all(parts & ~mask == 0, axis=1) & np.any(parts != mask, axis=1)
             kept[place] &= not inside.any()
     return HittingSets(found.sets[kept], found.uncovered[kept], found.complete)
-
-
-def _atoms(mask: NDArray[np.uint64]) -> list[int]:
-    """The atoms of a set, ascending."""
-    return [64 * w + bit for w, word in enumerate(mask.tolist()) for bit in range(word.bit_length()) if word >> bit & 1]

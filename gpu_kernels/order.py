@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.control import Control, usable_cores
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.order_types import ASCENDING, DESCENDING, KEY, Checks, sorted_checks
+from tuplewise.gpu_kernels.words import mask_words
 
 CACHE_BYTES = 1 << 28
 CHECKING = "checking orders"
@@ -229,7 +230,7 @@ class PartitionedRows:
         self, contexts: NDArray[np.uint64], which: Any, kind: Any, left: Any, right: Any
     ) -> tuple[Checks, NDArray[np.int64]]:
         """Checks in order of work, and the number that each had; ValueError where arguments don't fit."""
-        columns, words = self._shape[0], max(1, -(-self._shape[0] // 64))
+        columns, words = self._shape[0], mask_words(self._shape[0])
         if not isinstance(contexts, np.ndarray) or contexts.dtype != np.uint64 or contexts.shape[1:] != (words,):
             shape, dtype = getattr(contexts, "shape", None), getattr(contexts, "dtype", type(contexts).__name__)
             raise ValueError(f"contexts: {dtype} array of shape {shape}; allowed: uint64 (contexts, {words})")

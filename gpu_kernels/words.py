@@ -169,6 +169,17 @@ def mask_words(bits: int) -> int:
     return max(1, -(-bits // 64))
 
 
+def members(mask: NDArray[np.uint64]) -> list[int]:
+    """The members of one set, ascending. `mask`: uint64 (words,).
+
+    Examples
+    --------
+    >>> members(np.array([0b101], dtype=np.uint64))
+    [0, 2]
+    """
+    return [64 * w + b for w, word in enumerate(mask.tolist()) for b in range(word.bit_length()) if word >> b & 1]
+
+
 def as_flags(masks: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
     """Sets in words as flags, bool (sets, count): bit b % 64 of word b // 64 is flag b. `masks`: uint64 (sets, words).
 

@@ -7,6 +7,7 @@ discoveries (`engine.spark_table`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -191,7 +192,5 @@ def _find(table: EncodedFrame, relation: Relation, space: PredicateSpace, run: R
         rows = SparkDcTable(table, space, device=space.options.device, deadline=run.deadline)
     except LimitReached as limit:
         return found_constraints(ConstraintArrays.none(False), None, 0, str(limit), space)
-    try:
+    with closing(rows):
         return find(relation, space, device=pick_device("cpu"), run=run, lap=clock.lap, table=rows)
-    finally:
-        rows.close()

@@ -6,6 +6,7 @@ Tasks validate contexts; comparing and sampling are those of every discovery (`e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.loop import Clues
-from tuplewise.engine.od.dependency import ASCENDING, Dependencies, Mask, Targets, context_words
+from tuplewise.engine.od.dependency import ASCENDING, Dependencies, Mask, Targets
 from tuplewise.engine.od.found import Discovery, FoundDependencies
 from tuplewise.engine.od.remarks import discovery_of
 from tuplewise.engine.od.search import PAIRS_A_ROW, SAMPLED_ROWS, clue_layout, find
@@ -38,7 +39,7 @@ from tuplewise.engine.spark.tiles import TileSizes
 from tuplewise.engine.spark_table import NO_ROWS, SparkTable
 from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.gpu_kernels.device import pick_device
-from tuplewise.gpu_kernels.words import as_flags
+from tuplewise.gpu_kernels.words import as_flags, mask_words
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -214,13 +215,11 @@ def _find(table: EncodedFrame, targets: Targets, options: Any, run: Run, clock: 
         )  # fmt: skip
     except LimitReached as limit:
         none = np.zeros(0, dtype=np.int32)
-        nothing = Dependencies(np.zeros((0, context_words(columns)), dtype=np.uint64), none.astype(np.int8), none, none)
+        nothing = Dependencies(np.zeros((0, mask_words(columns)), dtype=np.uint64), none.astype(np.int8), none, none)
         return FoundDependencies(nothing, len(targets), {}, str(limit))
-    try:
+    with closing(rows):
         return find(
             table.header.codes, targets, table.header.column_names, nulls=options.nulls, device=pick_device("cpu"),
             max_context=options.max_context, seed=options.seed, run=run, lap=clock.lap,
             table=rows, rows=table.rows,
         )  # fmt: skip
-    finally:
-        rows.close()

@@ -25,22 +25,13 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.od.chance import Errors
-from tuplewise.engine.od.dependency import (
-    ASCENDING,
-    CONSTANT,
-    KEY,
-    Dependencies,
-    Mask,
-    Targets,
-    context_words,
-    mask_of,
-)
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, KEY, Dependencies, Mask, Targets, mask_of
 from tuplewise.engine.od.found import FoundDependencies
 from tuplewise.engine.od.growing_sample import NULL_CODE, GrowingSample
 from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.gpu_kernels.lattice import Lattice
 from tuplewise.gpu_kernels.witnesses import Witnesses
-from tuplewise.gpu_kernels.words import as_masks
+from tuplewise.gpu_kernels.words import as_masks, mask_words
 
 SAMPLED_ROWS = 100  # of the first sample: the paper's
 PAIRS_OF_A_VIOLATION = 10  # whose tuples join the sample: the paper's
@@ -199,7 +190,7 @@ class _LevelwiseSearch:
         none = np.zeros(0, dtype=np.int64)
         # Contexts, numbers of targets, removals, errors
         self._kept: list[_Kept] = [
-            (np.zeros((0, context_words(attributes)), dtype=np.uint64), none, none, none.astype(np.float64))
+            (np.zeros((0, mask_words(attributes)), dtype=np.uint64), none, none, none.astype(np.float64))
         ]
         self._levels: list[dict[str, int]] = []
         self._undecided, self._violated = int(self._functional.lattice.counts().sum()), 0
@@ -231,7 +222,7 @@ class _LevelwiseSearch:
         keys = np.flatnonzero(self._targets.kind[side.numbers] == KEY)
         if not len(keys) or self._limits.errors is not None:  # relative to chance, a part of them may be one
             return
-        every = mask_of(range(attributes), context_words(attributes))[None, :]
+        every = mask_of(range(attributes), mask_words(attributes))[None, :]
         nothing = np.full(1, -1, dtype=np.int32)
         allowed = self._limits.allowed_removals or 0
         counted = self._rows.table.removals(

@@ -25,7 +25,7 @@ from tuplewise.engine.errors import InputError
 from tuplewise.engine.loop import ComparedPairs
 from tuplewise.engine.od import distributed_check, search
 from tuplewise.engine.od.check import OTHER_ROWS
-from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY, Dependencies, Targets, members
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY, Dependencies, Targets
 from tuplewise.engine.od.discover import discover, most_bytes_to_search, targets_of
 from tuplewise.engine.od.distributed import SparkContextTable, discover_on_spark
 from tuplewise.engine.od.lexicographic import check_orders
@@ -41,7 +41,7 @@ from tuplewise.engine.table.relation import Column, Relation
 from tuplewise.engine.table.table import open_table
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.order import lay_out_orders
-from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, as_flags, as_masks, outcomes
+from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, as_flags, as_masks, members, outcomes
 
 POSITIONS = np.sort(np.random.default_rng(3).choice(10**11, 400, replace=False))
 ROWS = 120
