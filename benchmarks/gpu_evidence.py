@@ -198,8 +198,8 @@ def compare_sizes(session: Session) -> None:
     codes = case_table(rows, clues, independent=True)
     codes = np.ascontiguousarray(codes[:, np.lexsort(codes[::-1])])
     layout = ordered_layout(COLUMNS)
-    arguments = (codes, layout.left, layout.right, layout.scope, layout.ordered, True, np.array([0, rows]), Control())
-    plan = make_plan(*arguments[:6])
+    arguments = (codes, layout.under("unknown"), np.array([0, rows]), Control())
+    plan = make_plan(*arguments[:2])
     pairs = rows * (rows - 1) // 2
     usual = default_sizes(plan, pairs)
     first = usual.geometry if session.smoke else GEOMETRIES[0]
@@ -236,14 +236,14 @@ def _small_case(between: bool) -> None:
     codes = rng.integers(-1, 4, (20, 500)).astype(np.int32)
     layout = ordered_layout(20, 10)
     sizes = Sizes(Geometry(64, 32, 4, 64, 2), 8, 1 << 8, 1 << 12, 300)
-    shape = layout.left, layout.right, layout.scope, layout.ordered, True
+    comparisons = layout.under("unknown")
     if between:
         rows = np.arange(500, dtype=np.int64)
-        counts = evidence_between.run(codes, rows[:400], rows[400:], *shape, Control(), sizes=sizes)[1]
+        counts = evidence_between.run(codes, rows[:400], rows[400:], comparisons, Control(), sizes=sizes)[1]
         wanted = 400 * 100
     else:
         offsets = np.array([0, 100, 500], dtype=np.int64)
-        counts = evidence.run(codes, *shape, offsets, Control(), sizes=sizes)[1]
+        counts = evidence.run(codes, comparisons, offsets, Control(), sizes=sizes)[1]
         wanted = 100 * 99 // 2 + 400 * 399 // 2
     if int(counts.sum()) != wanted:
         raise SystemExit(1)

@@ -62,22 +62,19 @@ def measure_dependencies(case: Case, path: Path, warm_runs: int) -> Measurement:
 
 def discovery(case: Case) -> Callable[[Relation], Discovery]:
     """The discovery of a case: by its group order dependencies, functional dependencies or keys."""
-    from tuplewise.engine.fd.discover import discover_functional, discover_keys
-    from tuplewise.engine.od.discover import discover_orders
+    from tuplewise.engine.od.discover import discover
     from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions, OdDiscoverOptions
 
     how = {"algorithm": case.parameters["algorithm"], "nulls": case.parameters["nulls"], "device": "cpu"}
     group = case.name.split("/")[0]
-    if group == "od":
-        return partial(discover_orders, options=OdDiscoverOptions(**how))
-    if group == "fd":
-        return partial(discover_functional, options=FdDiscoverOptions(**how))
-    return partial(discover_keys, options=KeyDiscoverOptions(**how))
+    kind = {"od": OdDiscoverOptions, "fd": FdDiscoverOptions}.get(group, KeyDiscoverOptions)
+    return partial(discover, options=kind(**how))
 
 
 def stated(dependencies: Dependencies) -> list[Dependency]:
     """Dependencies by positions of columns, as digests and peers have them."""
-    from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY, members
+    from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY
+    from tuplewise.gpu_kernels.words import members
 
     names = {KEY: "key", CONSTANT: "constant", ASCENDING: "ascending", DESCENDING: "descending"}
     sides = zip(dependencies.kind.tolist(), dependencies.left.tolist(), dependencies.right.tolist(), strict=True)

@@ -217,12 +217,9 @@ class Loop:
     ----------
     outlier_rows : bool
         Whether rows that leave rare clues are looked for: not where nearly every pair leaves a clue of its own.
-    all_at_once : int
-        Of a table with no more pairs of rows than that, all are compared at once.
-    lap : callable
-        Called after each stage's work: "sample", "inversion", "choice", "exhaust", "validation".
-    progress : callable or None
-        Called with a share that is done; may raise LimitReached.
+    all_at_once : of a table with no more pairs of rows than that, all are compared at once
+    lap : called after each stage's work: "sample", "inversion", "choice", "exhaust", "validation"
+    progress : called with a share that is done; may raise LimitReached
     """
 
     def __init__(

@@ -130,8 +130,7 @@ class SparkTable:
 
     Parameters
     ----------
-    table : EncodedFrame
-        All its columns are compared.
+    table : all its columns are compared
     layout : the comparisons of a clue
     pairs_a_row : pairs of a sample for each sampled row
     sampled_rows : approximate number of rows of a sample, beside those with copies; None: all rows

@@ -14,9 +14,9 @@ from tuplewise.engine.options import (
     DcCheckOptions,
     DcDiscoverOptions,
     DependencyOptions,
-    FdDiscoverOptions,
     IndCheckOptions,
     IndDiscoverOptions,
+    KeyDiscoverOptions,
     LoadOptions,
     OdCheckOptions,
     OdDiscoverOptions,
@@ -120,24 +120,22 @@ def discover_dependencies(
     table: Any, options: DependencyOptions, run: TaskRun, *, reading: LoadOptions | None = None, shown: Shown = None
 ) -> DependencyResult:
     """Discover the minimal dependencies of a table, of the kind of the options: keys, functional or order ones."""
-    from tuplewise.engine.od.discover import most_bytes_to_search
+    from tuplewise.engine.od.discover import discover, most_bytes_to_search
 
-    find, result = _ways(options)
+    result = _result_of(options)
     read = run.open(table, reading, most_bytes_to_search(options), options.device)
-    return result(find(read, options, run=run), **run.handed_on(_record(options, reading, shown)))
+    return result(discover(read, options, run), **run.handed_on(_record(options, reading, shown)))
 
 
-def _ways(options: DependencyOptions) -> tuple[Callable[..., Any], type[DependencyResult]]:
-    """The function that finds the dependencies of the options' kind, and the class of their result."""
+def _result_of(options: DependencyOptions) -> type[DependencyResult]:
+    """The class of the result for options."""
     if isinstance(options, OdDiscoverOptions):
-        from tuplewise.engine.od.discover import discover_orders
         from tuplewise.engine.report.od_result import OdResult
 
-        return discover_orders, OdResult
-    from tuplewise.engine.fd.discover import discover_functional, discover_keys
+        return OdResult
     from tuplewise.engine.report.fd_result import FdResult, KeyResult
 
-    return (discover_functional, FdResult) if type(options) is FdDiscoverOptions else (discover_keys, KeyResult)
+    return KeyResult if isinstance(options, KeyDiscoverOptions) else FdResult
 
 
 def check_dcs(

@@ -25,7 +25,7 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.loop import Clues, Loop, LoopCandidates, ValidatedCandidates
 from tuplewise.engine.od import search
 from tuplewise.engine.od.candidates import ContextCandidates
-from tuplewise.engine.od.dependency import Targets
+from tuplewise.engine.od.discover import targets_of
 from tuplewise.engine.od.found import Discovery, FoundDependencies
 from tuplewise.engine.od.remarks import discovery_of as od_discovery_of
 from tuplewise.engine.options import (
@@ -64,7 +64,7 @@ def discover(
     seed: int = 0,
     run: Run | None = None,
 ) -> Together:
-    """What `dc.discover`, `od.discover` and `fd.discover` find, from one comparison of pairs.
+    """What `dc.discover` and `od.discover` find, from one comparison of pairs.
 
     Parameters
     ----------
@@ -130,10 +130,10 @@ class _AllCandidates:
         attributes = len(relation.columns)
         self.column_pairs = [(a, a) for a in range(attributes)]
         self._constraints = None if dcs is None else hybrid.DcCandidates(space, deadline)
-        targets = (Targets.of_orders(attributes), Targets.of_functional(attributes), Targets.of_keys())
         self._contexts = [
-            None if o is None else ContextCandidates(attributes, t, max_context=o.max_context, deadline=deadline)
-            for o, t in zip(of_contexts, targets, strict=True)
+            None if o is None
+            else ContextCandidates(attributes, targets_of(o, attributes), max_context=o.max_context, deadline=deadline)
+            for o in of_contexts
         ]
         parts: list[LoopCandidates | None] = [self._constraints, *self._contexts]
         self._parts = [part for part in parts if part is not None]

@@ -51,16 +51,13 @@ def count_agreement(
 
     Parameters
     ----------
-    classes : ClusterPairs
-        Reflexive: the left sets are the classes, each of rows of the table.
+    classes : reflexive: the left sets are the classes, each of rows of the table
     codes : int32 (columns, rows), C order, -1 is null
     targets : columns
     copies : int64 (rows,) or None
         How often each row counts: it stands for so many that are equal. None: once.
-    deadline : float or None
-        On the clock of time.monotonic.
-    threads : int or None
-        None: one for each core.
+    deadline : on the clock of time.monotonic
+    threads : None: one for each core
 
     Raises
     ------

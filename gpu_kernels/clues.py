@@ -28,10 +28,8 @@ class NewClues:
     clues : uint64 array (new, words), sorted, distinct, of both orders
     rows : int32 array (new, 2)
         A pair (t, u) that left each; with no rows where the device doesn't tell.
-    ordered_pairs : int
-        How many ordered pairs were compared (twice the number of pairs of rows).
-    complete : bool
-        False where a deadline came first: then some pairs were not compared.
+    ordered_pairs : how many ordered pairs were compared (twice the number of pairs of rows)
+    complete : False where a deadline came first: then some pairs were not compared
     """
 
     clues: NDArray[np.uint64]
@@ -77,12 +75,9 @@ class ComparableRows:
 
         Parameters
         ----------
-        pairs : ClusterPairs
-            Left sets are t, right sets are u; of reflexive ones each pair of rows is compared once.
-        deadline : float or None
-            `time.monotonic()` value; comparing ends soon after it and the result is marked incomplete.
-        threads : int or None
-            Of the CPU twin; None: as many as were asked for when the rows were laid out.
+        pairs : left sets are t, right sets are u; of reflexive ones each pair of rows is compared once
+        deadline : `time.monotonic()` value; comparing ends soon after it and the result is marked incomplete
+        threads : of the CPU twin; None: as many as were asked for when the rows were laid out
 
         Notes
         -----
@@ -143,8 +138,7 @@ def lay_out(
     ----------
     codes : int32 array (columns, rows)
         Ranks that can be compared within each comparison of the layout; -1 is null.
-    layout : ClueLayout
-        The comparisons, closed under exchange of t and u.
+    layout : the comparisons, closed under exchange of t and u
     nulls : "unknown" or "value"
         Whether a null operand makes an outcome UNKNOWN, or null is a value below all others.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from tuplewise.gpu_kernels.column_set_types import (
     LE,
     LT,
     NE,
-    Comparisons,
     KnownClues,
     Orders,
     Queries,
@@ -249,9 +248,8 @@ class ClueTable:
 class Comparing:
     """What comparing needs to know, as kernels take it."""
 
-    def __init__(self, layout: ClueLayout, nulls: str) -> None:
-        self.layout = layout
-        self.given = Comparisons(layout.left, layout.right, layout.scope, layout.ordered, nulls == "unknown")
+    def __init__(self, layout: ClueLayout, nulls: Literal["unknown", "value"]) -> None:
+        self.layout, self.given = layout, layout.under(nulls)
 
     def of_pairs(self, codes: NDArray[np.int32], t: NDArray[np.int32], u: NDArray[np.int32]) -> NDArray[np.uint64]:
         """The clues of (t[i], u[i]), uint64 (pairs, words). `codes`: int32 (rows, columns)."""

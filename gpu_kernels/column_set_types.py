@@ -58,16 +58,6 @@ class Queries(NamedTuple):
         )
 
 
-class Comparisons(NamedTuple):
-    """The comparisons of clues, each (comparisons,) as in `words.ClueLayout`; `unknown`: whether a null is unknown."""
-
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    scope: NDArray[np.int8]
-    ordered: NDArray[np.bool_]
-    unknown: bool
-
-
 class KnownClues(NamedTuple):
     """A table of clues with open addressing: uint64 (slots, words), and int32 (slots,), the number of each or -1."""
 

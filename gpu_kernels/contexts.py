@@ -44,11 +44,9 @@ class MinimalContexts:
 
     Parameters
     ----------
-    attributes : int
     kind, left, right : int8, int32, int32 arrays (targets,)
         KEY, CONSTANT, ASCENDING or DESCENDING (order.py), and the attributes; -1 where there is none.
-    max_size : int or None
-        Contexts of at most so many attributes.
+    max_size : contexts of at most so many attributes
 
     Notes
     -----

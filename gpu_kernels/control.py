@@ -17,12 +17,9 @@ class Control:
 
     Attributes
     ----------
-    deadline : float or None
-        `time.monotonic()` value after which no new task starts.
-    progress : callable or None
-        Called with the share that is done, 0 to 1, after each task, from one thread at a time.
-    threads : int
-        Threads that a CPU twin uses; where None is given, one for each usable core.
+    deadline : `time.monotonic()` value after which no new task starts
+    progress : called with the share that is done, 0 to 1, after each task, from one thread at a time
+    threads : threads that a CPU twin uses; where None is given, one for each usable core
     gpus : tuple of int
         Further GPUs that a CUDA twin may use beside the current one, by number.
     stopped : threading.Event

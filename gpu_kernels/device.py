@@ -46,19 +46,14 @@ class Device:
     Attributes
     ----------
     kind : "cpu" or "cuda"
-    index : int
-        Number of the GPU among the visible ones; 0 on the CPU.
-    name : str
-        The GPU's or processor's name.
-    chosen : str
-        Why this device: as asked for, or what `auto` found.
-    memory_bytes : int
-        All memory of the device, in use or not; 0 where it isn't known.
+    index : number of the GPU among the visible ones; 0 on the CPU
+    name : the GPU's or processor's name
+    chosen : why this device: as asked for, or what `auto` found
+    memory_bytes : all memory of the device, in use or not; 0 where it isn't known
     more : tuple of int
         Further GPUs of this machine that may help, by number. Counting the clues of all pairs (`evidence`) spreads over
         them; what is sorted and joined stays on the GPU `index`, where its rows are.
-    may_fall_back : bool
-        Whether the CPU may go on where the device's memory is too small (picked by `auto`).
+    may_fall_back : whether the CPU may go on where the device's memory is too small (picked by `auto`)
     fallen : list of str
         What went on on the CPU for want of device memory, filled in by `run`.
 
@@ -113,12 +108,10 @@ class Device:
 
         Parameters
         ----------
-        doing : str
-            What it is, as in "out of device memory while comparing pairs". What fell back once stays on the CPU.
+        doing : what it is, as in "out of device memory while comparing pairs". What fell back once stays on the CPU.
         on_gpu, on_cpu : callables
             The work with each twin. They give the same answers, and `on_gpu` leaves no mark where it raises.
-        forget : callable
-            Lets go of what the failed work keeps on the device, before the CPU begins.
+        forget : lets go of what the failed work keeps on the device, before the CPU begins
 
         Raises
         ------

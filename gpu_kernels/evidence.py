@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.device import Device, pick_device
-from tuplewise.gpu_kernels.words import ClueLayout, merge_clues, mirror_clues
+from tuplewise.gpu_kernels.words import ClueLayout, Comparisons, among_compared, merge_clues, mirror_clues
 
 COMPARING = "comparing pairs"  # what runs out of memory where there are too many clues for a device
 
@@ -27,10 +27,8 @@ class ClueSet:
     clues : uint64 array (distinct, words), sorted, word 0 most significant
     counts : int64 array (distinct,) or None
         Ordered pairs that have each clue; None where they were not asked for.
-    ordered_pairs : int
-        How many ordered pairs were compared.
-    complete : bool
-        False where a deadline came first: then some pairs were not compared.
+    ordered_pairs : how many ordered pairs were compared
+    complete : False where a deadline came first: then some pairs were not compared
     """
 
     clues: NDArray[np.uint64]
@@ -60,16 +58,13 @@ def collect_clues(
     ----------
     codes : int32 array (columns, rows)
         Ranks that can be compared within each comparison of the layout; -1 is null.
-    layout : ClueLayout
-        The comparisons, closed under exchange of t and u.
+    layout : the comparisons, closed under exchange of t and u
     nulls : "unknown" or "value"
         Whether a null operand makes an outcome UNKNOWN, or null is a value below all others.
     members, group_offsets : int32 array (m,), int64 array (groups + 1,), both or neither
         Group k is the rows `members[group_offsets[k]:group_offsets[k + 1]]`; only pairs inside a group are compared.
-    counting : bool
-        Whether counts are wanted.
-    deadline : float or None
-        `time.monotonic()` value; comparing ends soon after it and the result is marked incomplete.
+    counting : whether counts are wanted
+    deadline : `time.monotonic()` value; comparing ends soon after it and the result is marked incomplete
 
     Raises
     ------
@@ -86,8 +81,8 @@ def collect_clues(
     codes, members, group_offsets = _checked(codes, layout, members, group_offsets)
     picked = pick_device(device)
     control = Control(deadline, progress, threads, picked.more)
-    compared = arranged_codes(codes, layout, members, group_offsets)
-    arguments = (*compared, layout.scope, layout.ordered, nulls == "unknown", group_offsets, control)
+    compared = arranged_codes(codes, layout.under(nulls), members, group_offsets)
+    arguments = (*compared, group_offsets, control)
 
     def on_gpu() -> Counted:
         from tuplewise.gpu_kernels.cuda.evidence import run
@@ -148,9 +143,7 @@ def collect_clues_between(
         return ClueSet(nothing[0], nothing[1] if counting else None, 0, True)
     picked = pick_device(device)
     control = Control(deadline, progress, threads, picked.more)
-    arguments = (
-        codes, many, few, layout.left, layout.right, layout.scope, layout.ordered, nulls == "unknown", control,
-    )  # fmt: skip
+    arguments = (codes, many, few, layout.under(nulls), control)
 
     def on_gpu() -> Counted:
         from tuplewise.gpu_kernels.cuda.evidence_between import run
@@ -214,15 +207,11 @@ def _checked(
 
 
 def arranged_codes(
-    codes: NDArray[np.int32], layout: ClueLayout, members: NDArray[np.int32], group_offsets: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """The columns that are compared, int32 (columns, members), rows as `row_order` says, and the layout's left and
-    right among them."""
-    used = np.unique(np.concatenate([layout.left, layout.right]))
-    order = row_order(codes[used], members, group_offsets)
-    arranged = np.ascontiguousarray(codes[np.ix_(used, order)]) if len(used) else np.zeros((1, len(order)), np.int32)
-    left, right = (np.searchsorted(used, side).astype(np.int32) for side in (layout.left, layout.right))
-    return arranged, left, right
+    codes: NDArray[np.int32], comparisons: Comparisons, members: NDArray[np.int32], group_offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], Comparisons]:
+    """The columns that are compared, int32 (columns, members), rows as `row_order` says, and their comparisons."""
+    used = np.unique(np.concatenate([comparisons.left, comparisons.right]))
+    return among_compared(codes, comparisons, row_order(codes[used], members, group_offsets))
 
 
 def row_order(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.evidence import COMPARING, ClueSet, Counted, arranged_codes, check_codes, of_both_orders
-from tuplewise.gpu_kernels.words import ClueLayout, merge_clues
+from tuplewise.gpu_kernels.words import ClueLayout, Comparisons, merge_clues
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,17 +25,12 @@ class PairTriangle:
     ----------
     codes : int32 array (compared columns, rows), C order
         -1 is null; rows in an order in which like ones are neighbours.
-    left, right : int32 arrays (comparisons,)
-        As in the layout, by the places of columns among those compared.
-    nullable : bool
-        True: an outcome with a null operand is UNKNOWN.
+    comparisons : those of the layout, by the places of columns among those compared
     """
 
     codes: NDArray[np.int32]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
+    comparisons: Comparisons
     layout: ClueLayout
-    nullable: bool
 
     @property
     def rows(self) -> int:
@@ -76,8 +71,8 @@ def pair_triangle(
     """
     check_codes(codes, layout)
     rows = codes.shape[1]
-    compared = arranged_codes(codes, layout, np.arange(rows, dtype=np.int32), np.array([0, rows], dtype=np.int64))
-    return PairTriangle(*compared, layout, nulls == "unknown")
+    every = np.arange(rows, dtype=np.int32), np.array([0, rows], dtype=np.int64)
+    return PairTriangle(*arranged_codes(codes, layout.under(nulls), *every), layout)
 
 
 def count_tile(
@@ -99,8 +94,7 @@ def count_tile(
     -------
     clues : uint64 array (distinct, words), sorted
     counts : int64 array (distinct,), over unordered pairs
-    complete : bool
-        False where the deadline came first.
+    complete : False where the deadline came first
 
     Raises
     ------
@@ -118,10 +112,7 @@ def count_tile(
     if not 0 <= first < last <= pairs.rows:
         raise ValueError(f"tile: rows {first} to {last}; allowed: ranges in 0 to {pairs.rows}")
     control = Control(deadline, threads=threads)
-    arguments = (
-        pairs.codes, pairs.left, pairs.right, pairs.layout.scope, pairs.layout.ordered, pairs.nullable, first, last,
-        control, pairs.prepared,
-    )  # fmt: skip
+    arguments = (pairs.codes, pairs.comparisons, first, last, control, pairs.prepared)
 
     def on_gpu() -> Counted:
         from tuplewise.gpu_kernels.cuda.evidence_tiles import run

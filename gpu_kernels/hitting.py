@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import hitting, hitting_extend, hitting_missed, hitting_without
 from tuplewise.gpu_kernels.hitting_types import Bound, Wanted
-from tuplewise.gpu_kernels.words import mask_words
+from tuplewise.gpu_kernels.words import mask_words, members
 
 # Removed edges, as a share of those left, from which new sets are sought from nothing: a set that misses many removed
 # edges would be found as often. Equally fast at a sixth to a quarter on clues of Tax and on random ones.
@@ -57,8 +57,7 @@ def minimal_hitting_sets(
     ----------
     edges : uint64 array (edges, words)
         Atoms of each edge.
-    wanted : Wanted
-        Which sets are wanted, see `wanted_sets`.
+    wanted : which sets are wanted, see `wanted_sets`
     weights : int64 array (edges,) or None
         Needed when `budget` is above 0.
     most, chances : float, float64 array (groups, patterns) or None
@@ -66,8 +65,7 @@ def minimal_hitting_sets(
         of chances[g, p]: bit k of p is the k-th atom of the group, in X or not, and the chance of no atom is 1; more
         atoms of a group never have a larger one. X passes then while a larger set may not, and is minimal where none
         of its parts passes.
-    deadline : float or None
-        `time.monotonic()` value.
+    deadline : `time.monotonic()` value
 
     Raises
     ------
@@ -129,9 +127,8 @@ def extend_hitting_sets(
         What `minimal_hitting_sets` or this function returned for `edges`, complete, of the same that is wanted.
     edges, new_edges : uint64 arrays (edges, words)
         New edges may be equal to others.
-    wanted : Wanted
-        Its mirror maps edges to edges and new edges to new edges. The set of a mirror pair that was given is the one
-        that stays.
+    wanted : its mirror maps edges to edges and new edges to new edges. The set of a mirror pair that was given is the
+        one that stays.
 
     Other parameters are those of `minimal_hitting_sets`.
 
@@ -183,9 +180,8 @@ def without_edges(
     edges, removed : uint64 arrays (edges, words)
         Without order; edges may be there twice. A removed edge that is in `edges` too, or contains one that is, changes
         nothing.
-    wanted : Wanted
-        Its mirror maps edges to edges and removed edges to removed edges. The set of a mirror pair that was given is
-        the one that stays.
+    wanted : its mirror maps edges to edges and removed edges to removed edges. The set of a mirror pair that was given
+        is the one that stays.
 
     Other parameters are those of `minimal_hitting_sets`.
 
@@ -277,16 +273,11 @@ def _without_supersets(found: HittingSets, wanted: Wanted) -> HittingSets:
     others = np.concatenate([found.sets, mirrored(found.sets, wanted.mirror)]) if wanted.symmetric else found.sets
     by_first: dict[int, list[int]] = {}
     for place, mask in enumerate(others):
-        by_first.setdefault(_atoms(mask)[0], []).append(place)
+        by_first.setdefault(members(mask)[0], []).append(place)
     beginning = {atom: others[places] for atom, places in by_first.items()}
     kept = np.ones(len(found.sets), dtype=np.bool_)
     for place, mask in enumerate(found.sets):
-        for parts in (beginning[atom] for atom in _atoms(mask) if atom in beginning):
+        for parts in (beginning[atom] for atom in members(mask) if atom in beginning):
             inside = np.all(parts & ~mask == 0, axis=1) & np.any(parts != mask, axis=1)
             kept[place] &= not inside.any()
     return HittingSets(found.sets[kept], found.uncovered[kept], found.complete)
-
-
-def _atoms(mask: NDArray[np.uint64]) -> list[int]:
-    """The atoms of a set, ascending."""
-    return [64 * w + bit for w, word in enumerate(mask.tolist()) for bit in range(word.bit_length()) if word >> bit & 1]

@@ -52,10 +52,8 @@ def wanted_sets(
     mirror : int32 array (atoms,) or None
         A permutation that is its own inverse and maps edges (with weights) to edges. Where given, one set of each
         mirror pair is returned.
-    exclusive : bool
-        At most one atom of a group.
-    max_groups : int or None
-        Sets that touch more groups are left out.
+    exclusive : at most one atom of a group
+    max_groups : sets that touch more groups are left out
 
     Raises
     ------

@@ -28,9 +28,7 @@ class Lattice:
     ----------
     own : uint64 (attributes, target words)
         The targets whose contexts never have an attribute: target t is bit t % 64 of word t // 64.
-    targets : int
-    threads : int or None
-        Those that `grow` uses; None: one for each core.
+    threads : those that `grow` uses; None: one for each core
 
     Attributes
     ----------

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.control import Control, usable_cores
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.order_types import ASCENDING, DESCENDING, KEY, Checks, sorted_checks
+from tuplewise.gpu_kernels.words import mask_words
 
 CACHE_BYTES = 1 << 28
 CHECKING = "checking orders"
@@ -34,8 +35,7 @@ class Checked:
         Rows (t, u) of violating pairs, check by check; in a check by agreement, most first, then by u.
     first : int64 array (checks + 1,)
         pairs[first[k] : first[k + 1]] are those of check k.
-    complete : bool
-        False where a deadline came first: then `holds` means nothing, and pairs of some checks are missing.
+    complete : False where a deadline came first: then `holds` means nothing, and pairs of some checks are missing
     """
 
     holds: NDArray[np.bool_]
@@ -52,8 +52,7 @@ class Removals:
     ----------
     rows : int64 array (checks,)
         The fewest rows to remove so that the check holds.
-    complete : bool
-        False where a deadline came first: then `rows` means nothing.
+    complete : False where a deadline came first: then `rows` means nothing
     """
 
     rows: NDArray[np.int64]
@@ -115,12 +114,9 @@ class PartitionedRows:
             `right` order no two rows of a class oppositely, or alike).
         left, right : integer arrays (checks,)
             Columns; `right` counts for pairs of columns only, neither for KEY.
-        limit : int
-            Pairs wanted of each violated check, best first, at most those that are compared (64 to 256); 0: none.
-        deadline : float or None
-            `time.monotonic()` value; work ends soon after it and the result is marked incomplete.
-        progress : callable or None
-            Called with the share that is done, 0 to 1.
+        limit : pairs wanted of each violated check, best first, at most those that are compared (64 to 256); 0: none
+        deadline : `time.monotonic()` value; work ends soon after it and the result is marked incomplete
+        progress : called with the share that is done, 0 to 1
 
         Returns
         -------
@@ -196,8 +192,7 @@ class PartitionedRows:
         ----------
         contexts, which, kind, left, right, deadline, progress
             As in `check`.
-        most : int or None
-            A check that needs more ends as soon as that shows, and gives `most` + 1.
+        most : a check that needs more ends as soon as that shows, and gives `most` + 1
 
         Notes
         -----
@@ -235,7 +230,7 @@ class PartitionedRows:
         self, contexts: NDArray[np.uint64], which: Any, kind: Any, left: Any, right: Any
     ) -> tuple[Checks, NDArray[np.int64]]:
         """Checks in order of work, and the number that each had; ValueError where arguments don't fit."""
-        columns, words = self._shape[0], max(1, -(-self._shape[0] // 64))
+        columns, words = self._shape[0], mask_words(self._shape[0])
         if not isinstance(contexts, np.ndarray) or contexts.dtype != np.uint64 or contexts.shape[1:] != (words,):
             shape, dtype = getattr(contexts, "shape", None), getattr(contexts, "dtype", type(contexts).__name__)
             raise ValueError(f"contexts: {dtype} array of shape {shape}; allowed: uint64 (contexts, {words})")
@@ -287,10 +282,8 @@ def lay_out_orders(
         Dense ranks in each column's order; -1 is null. Not copied where it is C-contiguous; not written to.
     nulls : "value" or "unknown"
         Whether null is a value below all others, or agrees with nothing and differs from nothing.
-    threads : int or None
-        Threads of the CPU; None: all cores.
-    cache_bytes : int
-        What partitions may take that are kept from one context to the next, of all threads together.
+    threads : threads of the CPU; None: all cores
+    cache_bytes : what partitions may take that are kept from one context to the next, of all threads together
 
     Raises
     ------

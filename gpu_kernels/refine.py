@@ -44,7 +44,6 @@ def refine_equal(
 
     Parameters
     ----------
-    pairs : ClusterPairs
     codes : int32 array (columns, rows), C order
         Ranks; null (-1) is a value like any other here: rows that it leaves out are not in `pairs`.
     equalities : (left column, right column) each
@@ -98,12 +97,11 @@ def join(
     ----------
     pairs, codes : as in `refine_equal`
     comparisons : what a pair has to satisfy
-    algorithm : str
-        "hsm" (hash-sort-merge): at most one comparison of any kind; partners are one or two slices of a sorted side.
-        "iejoin": two inequalities; slices of one sorted side, counted by a wavelet matrix of the other column and
+    algorithm : "hsm" (hash-sort-merge): at most one comparison of any kind; partners are one or two slices of a sorted
+        side. "iejoin": two inequalities; slices of one sorted side, counted by a wavelet matrix of the other column and
         listed by a tree of extremes. "kdtree": one or more inequalities. "rangetree": three or more inequalities, one
-        level of bits after the other; lists like "kdtree". "bhsm" (binning-hash-sort-merge): any
-        comparisons, by bitmaps of the right side that are kept for bins of sorted values, 64 rows an instruction.
+        level of bits after the other; lists like "kdtree". "bhsm" (binning-hash-sort-merge): any comparisons, by
+        bitmaps of the right side that are kept for bins of sorted values, 64 rows an instruction.
 
     Raises
     ------

@@ -25,8 +25,7 @@ class Witnesses:
     codes : int32 (columns, rows), order-preserving ranks, -1 is null
     kind, left, right : int8, int32, int32 (targets,), as PartitionedRows.check takes them
     nulls : "value" or "unknown"
-    threads : int or None
-        None: one for each core.
+    threads : None: one for each core
 
     Notes
     -----

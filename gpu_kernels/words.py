@@ -9,6 +9,7 @@ LESS (or DIFFERENT, where the columns have no order), EQUAL, GREATER, UNKNOWN (a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,19 @@ COMPARISONS_PER_WORD = 32
 def clue_words(comparisons: int) -> int:
     """Number of 64-bit words of a clue."""
     return max(1, -(-comparisons // COMPARISONS_PER_WORD))
+
+
+class Comparisons(NamedTuple):
+    """The comparisons of clues, as kernels take them: arrays (comparisons,) as in `ClueLayout`, and the rule for nulls.
+
+    `unknown`: whether an outcome with a null operand is UNKNOWN; else -1 is an ordinary lowest value.
+    """
+
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    scope: NDArray[np.int8]
+    ordered: NDArray[np.bool_]
+    unknown: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +74,10 @@ class ClueLayout:
     @property
     def words(self) -> int:
         return clue_words(self.comparisons)
+
+    def under(self, nulls: Literal["unknown", "value"]) -> Comparisons:
+        """The comparisons under a rule for nulls."""
+        return Comparisons(self.left, self.right, self.scope, self.ordered, nulls == "unknown")
 
 
 def make_layout(comparisons: list[tuple[int, int, int, bool]]) -> ClueLayout:
@@ -110,6 +128,16 @@ def outcomes_within(
     return found
 
 
+def among_compared(
+    codes: NDArray[np.int32], comparisons: Comparisons, rows: NDArray[np.integer]
+) -> tuple[NDArray[np.int32], Comparisons]:
+    """These rows of the columns that are compared, C order, and the comparisons by their places among these columns."""
+    used = np.unique(np.concatenate([comparisons.left, comparisons.right]))
+    arranged = np.ascontiguousarray(codes[np.ix_(used, rows)]) if len(used) else np.zeros((1, len(rows)), np.int32)
+    left, right = (np.searchsorted(used, side).astype(np.int32) for side in comparisons[:2])
+    return arranged, comparisons._replace(left=left, right=right)
+
+
 def mirror_clues(clues: NDArray[np.uint64], layout: ClueLayout) -> NDArray[np.uint64]:
     """The clues of the exchanged pairs. Same shape and dtype; cost comparisons x clues."""
     mirrored = np.zeros_like(clues)
@@ -139,6 +167,17 @@ def merge_clues(
 def mask_words(bits: int) -> int:
     """64-bit words of a set of so many bits, at least one."""
     return max(1, -(-bits // 64))
+
+
+def members(mask: NDArray[np.uint64]) -> list[int]:
+    """The members of one set, ascending. `mask`: uint64 (words,).
+
+    Examples
+    --------
+    >>> members(np.array([0b101], dtype=np.uint64))
+    [0, 2]
+    """
+    return [64 * w + b for w, word in enumerate(mask.tolist()) for b in range(word.bit_length()) if word >> b & 1]
 
 
 def as_flags(masks: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:

@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.local_table",),
     ("engine.spark_table",),
     ("engine.dc", "engine.od", "engine.ind"),
-    ("engine.fd", "engine.published"),
+    ("engine.published",),
     ("engine.profile", "engine.together"),
     ("engine.report", "engine.doctor"),
     ("engine.contract",),

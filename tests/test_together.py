@@ -14,9 +14,8 @@ import tuplewise as tw
 from tuplewise.engine import loop, together
 from tuplewise.engine.dc import discover as dc
 from tuplewise.engine.errors import InputError
-from tuplewise.engine.fd.discover import discover_functional, discover_keys
 from tuplewise.engine.od import search
-from tuplewise.engine.od.discover import discover_orders
+from tuplewise.engine.od.discover import discover as discover_dependencies
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.options import DcDiscoverOptions, FdDiscoverOptions, KeyDiscoverOptions, OdDiscoverOptions
 from tuplewise.engine.run import Run
@@ -60,9 +59,9 @@ def test_each_kind_is_what_it_is_alone(seed: int, all_at_once: int, monkeypatch:
         found = together.discover(relation, **kinds, device="cpu")
         assert found.dcs is not None
         assert list(found.dcs.constraints) == list(dc.discover(relation, kinds["dcs"]).constraints)
-        assert same(found.ods, discover_orders(relation, kinds["ods"]))
-        assert same(found.fds, discover_functional(relation, kinds["fds"]))
-        assert same(found.keys, discover_keys(relation, kinds["keys"]))
+        assert same(found.ods, discover_dependencies(relation, kinds["ods"]))
+        assert same(found.fds, discover_dependencies(relation, kinds["fds"]))
+        assert same(found.keys, discover_dependencies(relation, kinds["keys"]))
 
 
 def test_nulls_may_be_unknown_where_no_order_is_asked_for() -> None:
@@ -70,8 +69,8 @@ def test_nulls_may_be_unknown_where_no_order_is_asked_for() -> None:
     kinds = {name: options for name, options in all_kinds("unknown").items() if name != "ods"}
     found = together.discover(relation, **kinds, device="cpu")
     assert found.ods is None
-    assert same(found.fds, discover_functional(relation, kinds["fds"]))
-    assert same(found.keys, discover_keys(relation, kinds["keys"]))
+    assert same(found.fds, discover_dependencies(relation, kinds["fds"]))
+    assert same(found.keys, discover_dependencies(relation, kinds["keys"]))
 
 
 def test_pairs_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,9 +102,9 @@ def test_pairs_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     hybrid = DcDiscoverOptions(cross_columns=False, nulls="value", algorithm="hybrid")
     for find, options in (
         (dc.discover, hybrid),
-        (discover_orders, kinds["ods"]),
-        (discover_functional, kinds["fds"]),
-        (discover_keys, kinds["keys"]),
+        (discover_dependencies, kinds["ods"]),
+        (discover_dependencies, kinds["fds"]),
+        (discover_dependencies, kinds["keys"]),
     ):
         compared.clear()
         find(relation, options)  # type: ignore[operator]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -179,7 +180,7 @@ class PlannedWork:
         space = build_space(self.encoded.header, options, figures)
         figures.outcome_counts(space)
         rows = SparkDcTable(self.encoded, space, device="cpu", least_pairs=9, estimate_rows=8)
-        try:
+        with closing(rows):
             last = len(self.encoded.header.columns) - 1
             rows.sample()
             rows.sample_agreeing(((last, last),))
@@ -189,8 +190,6 @@ class PlannedWork:
             rows.violating_clues([*rules, read_rule(order_of(self.encoded.header))], 2)
             for rule in rules:
                 rows.all_violating_clues(rule, MOST_PAIRS)
-        finally:
-            rows.close()
 
     def discover_orders(self) -> None:
         """Read rows as discoveries of order dependencies, functional dependencies and keys do."""
@@ -202,13 +201,11 @@ class PlannedWork:
         rows = SparkContextTable(
             self.encoded, layout, nulls="value", device="cpu", pairs_a_row=1, sampled_rows=9, estimate_rows=8
         )
-        try:
+        with closing(rows):
             rows.sample()
             rows.sample_agreeing(((columns - 1, columns - 1),))
             contexts, which, dependencies = _contexts(columns)
             rows.violating_pairs(contexts, which, dependencies, 2)
-        finally:
-            rows.close()
 
     def discover_inclusions(self) -> None:
         """Cluster the columns by their values, and check whether the first one's are among the last one's."""

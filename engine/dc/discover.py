@@ -48,11 +48,8 @@ def discover(
 
     Parameters
     ----------
-    table : Relation or TableInSpark
-        Rows of a TableInSpark stay in Spark, unless all pairs are compared.
-    options : DcDiscoverOptions or None
-    space : PredicateSpace or None
-        The space of another table with the same columns and types; None: the table's own.
+    table : rows of a TableInSpark stay in Spark, unless all pairs are compared
+    space : the space of another table with the same columns and types; None: the table's own
     run : Run or None
         Reports the stages (for evidence: "evidence", "inversion"); None: one that begins now, with the options' limits.
 
@@ -83,7 +80,7 @@ def discover(
     with closing(encode_for("searched", table, table.column_names, run.step)) as encoded:
         if encoded.rows < 2:
             return discover_here(encoded.excerpt(np.arange(encoded.rows)), options, space=space, run=run)
-        from tuplewise.engine.dc.distributed_discover import discover_on_spark
+        from tuplewise.engine.dc.distributed import discover_on_spark
 
         return discover_on_spark(encoded, options, space=space, run=run)
 
@@ -95,7 +92,7 @@ def _discover_by_all_pairs(
 
     Raises DeviceError, before anything is read, if tasks can't use a requested GPU.
     """
-    from tuplewise.engine.dc.distributed_evidence import PairsInSpark
+    from tuplewise.engine.spark.pair_tiles import PairsInSpark
     from tuplewise.engine.table.spark_load import bring_here
 
     comparing = PairsInSpark(opened.session.spark, options.device)

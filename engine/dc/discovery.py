@@ -54,18 +54,12 @@ class DcDiscovery:
 
     Attributes
     ----------
-    arrays : ConstraintArrays
-        Predicate numbers, sizes, violations and whether a constraint is about one row; in result order.
-    ranking : Ranking
-        Succinctness, coverage and g1, in the same order.
-    distinct_evidences : int or None
-        None if the evidence was not completed.
-    partial : bool
-        Whether a limit ended the work; `notes` explain the consequences.
-    search : mapping or None
-        Statistics of a search that doesn't compare all pairs (result.search in JSON); None for evidence.
-    estimate : Estimate or None
-        Confidence of the figures if pairs were sampled; None if all figures are exact.
+    arrays : predicate numbers, sizes, violations and whether a constraint is about one row; in result order
+    ranking : succinctness, coverage and g1, in the same order
+    distinct_evidences : None if the evidence was not completed
+    partial : whether a limit ended the work; `notes` explain the consequences
+    search : statistics of a search that doesn't compare all pairs (result.search in JSON); None for evidence
+    estimate : confidence of the figures if pairs were sampled; None if all figures are exact
     """
 
     relation: Relation

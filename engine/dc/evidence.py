@@ -26,6 +26,7 @@ from tuplewise.gpu_kernels.words import (
     WITHIN_T,
     ClueLayout,
     clue_words,
+    mask_words,
     merge_clues,
     outcomes,
 )
@@ -106,7 +107,7 @@ class EvidenceSet:
 
     def _edges(self, masks: list[list[int]], first: NDArray[np.int32]) -> NDArray[np.uint64]:
         """Bits masks[g][outcome of g], shifted to first[g], for every group; of a single row, those within a tuple."""
-        words = max(1, -(-int(first[-1]) // 64))
+        words = mask_words(int(first[-1]))
         edges = np.zeros((len(self), words), dtype=np.uint64)
         for g, group_masks in enumerate(masks):
             if self.rows != 1 or self.space.scope[g] == WITHIN_T:

@@ -66,10 +66,8 @@ def find(
 
     Parameters
     ----------
-    run : Run
-        At its limits, the constraints decided so far are returned.
-    lap : callable
-        Called with a stage's name when some of its work is over.
+    run : at its limits, the constraints decided so far are returned
+    lap : called with a stage's name when some of its work is over
     table : table that holds the rows; None: in this process
 
     Notes

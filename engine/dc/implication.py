@@ -232,8 +232,7 @@ def keep_strongest(
         Predicate numbers. No constraint's excluded outcomes may contain those of another, or those of the mirror of
         another with same-column predicates only (true of minimal hitting sets).
     sizes : int32 (constraints,)
-    implication : bool
-        False: drop only the trivial constraints.
+    implication : False: drop only the trivial constraints
 
     Returns
     -------

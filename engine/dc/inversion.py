@@ -82,8 +82,7 @@ def invert(evidence: EvidenceSet, run: Run | None = None, *, threads: int | None
 
     Parameters
     ----------
-    evidence : EvidenceSet
-        Complete. The options of its space set error, max_predicates and minimality.
+    evidence : complete. The options of its space set error, max_predicates and minimality.
 
     Notes
     -----

@@ -32,8 +32,7 @@ def discover_here(
 
     Parameters
     ----------
-    comparing : callable or None
-        Compares all pairs elsewhere if the algorithm is "evidence"; no GPU of this process is used then.
+    comparing : compares all pairs elsewhere if the algorithm is "evidence"; no GPU of this process is used then
     """
     device = pick_device(options.device if comparing is None else "cpu")
     clock = Clock()

@@ -207,14 +207,11 @@ def build_space(
 
     Parameters
     ----------
-    relation : Relation
-        Only its columns are read if `figures` are given.
-    options : DcDiscoverOptions
-        Uses cross_columns, single_tuple, order_text, shared_values, comparable_means. Booleans are never ordered. Text
-        is ordered with `order_text`, and is then always comparable. Without cross columns there are no single-tuple
-        predicates either, because they use the same column pairs.
-    figures : ColumnFigures or None
-        Source of common values and means for a table outside this process; None: the relation's codes.
+    relation : only its columns are read if `figures` are given
+    options : uses cross_columns, single_tuple, order_text, shared_values, comparable_means. Booleans are never ordered.
+        Text is ordered with `order_text`, and is then always comparable. Without cross columns there are no
+        single-tuple predicates either, because they use the same column pairs.
+    figures : source of common values and means for a table outside this process; None: the relation's codes
 
     Notes
     -----

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -188,7 +189,7 @@ def _fill(
     numbers, masks, held = _clusters(values, mask_words(attributes))
     report("writing the state")
     store = Store(place)
-    try:
+    with closing(store):
         entry_bytes = 4 if not manifest.options.insert_only else 0
         tracked = sum(len(hashes) for _, hashes in gathered.row_keys)
         store.reserve(values.names.nbytes + 16 * len(numbers) + entry_bytes * len(values.counts) + 40 * tracked)
@@ -204,8 +205,6 @@ def _fill(
 
         store.write(head)
         store.sync()
-    finally:
-        store.close()
     return len(numbers)
 
 

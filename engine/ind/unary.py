@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -203,12 +204,9 @@ def _texts_of_spark(table: Any, options: LoadOptions, name: str, spark: SparkSes
 
     opened = open_tables({name: table}, options, spark)[name]
     typed_frame = type_for_spark(opened, True)
-    try:
-        with spark_failures(name):
-            texts = [c.expression.alias(f"c{i}") for i, c in enumerate(typed_frame.typed)]
-            arrow = typed_frame.base.select(texts).toArrow()
-    finally:
-        typed_frame.close()
+    with closing(typed_frame), spark_failures(name):
+        texts = [c.expression.alias(f"c{i}") for i, c in enumerate(typed_frame.typed)]
+        arrow = typed_frame.base.select(texts).toArrow()
     columns = []
     for i, (place, column) in enumerate(zip(opened.selection.kept, typed_frame.typed, strict=True)):
         values, index = indexed(arrow[f"c{i}"])

@@ -14,19 +14,10 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.loop import Clues, LoopTable, ValidatedCandidates
-from tuplewise.engine.od.dependency import (
-    ASCENDING,
-    CONSTANT,
-    Dependencies,
-    Mask,
-    Targets,
-    any_inside,
-    context_words,
-    mask_of,
-)
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Dependencies, Mask, Targets, any_inside, mask_of
 from tuplewise.engine.run import TIME_LIMIT
 from tuplewise.gpu_kernels.contexts import MinimalContexts
-from tuplewise.gpu_kernels.words import as_flags
+from tuplewise.gpu_kernels.words import as_flags, mask_words
 
 WITNESSES = 16  # violating pairs that a violated candidate gives back
 CONTEXT_EFFORT = 3.0  # cost of partitioning the rows by a context, in units of checking one target
@@ -53,7 +44,7 @@ class ContextCandidates:
         self._column_pairs = [(a, a) for a in range(attributes)]
         self._weights: dict[bytes, float] = {}  # of contexts, as flags: estimates, whatever rows are set aside
         self._minimal = MinimalContexts(attributes, targets.kind, targets.left, targets.right, max_size=max_context)
-        self._contexts = np.zeros((len(targets), context_words(attributes)), dtype=np.uint64)
+        self._contexts = np.zeros((len(targets), mask_words(attributes)), dtype=np.uint64)
         self._target = np.arange(len(targets), dtype=np.int32)
         self._decided = np.zeros(len(targets), dtype=np.bool_)
         self._exhausted: list[Mask] = []  # all pairs that agree on these were compared

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import LimitReached
-from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, KEY, Mask, members
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, KEY, Mask
 from tuplewise.engine.options import ErrorMeasure, Nulls
 from tuplewise.engine.run import TIME_LIMIT, Run
 from tuplewise.engine.table.relation import NULL_CODE
@@ -23,6 +23,7 @@ from tuplewise.gpu_kernels.agreement import FRACTION_BITS, count_agreement
 from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows, restrict
 from tuplewise.gpu_kernels.join_types import GREATER, LESS, Comparison
 from tuplewise.gpu_kernels.refine import join, refine_equal
+from tuplewise.gpu_kernels.words import members
 
 
 class Errors:

@@ -124,28 +124,12 @@ class Dependencies:
         return self.take(kept)
 
 
-def members(context: Mask) -> list[int]:
-    """The attributes of one context, ascending. `context`: uint64 (words,).
-
-    Examples
-    --------
-    >>> members(np.array([0b101], dtype=np.uint64))
-    [0, 2]
-    """
-    return [64 * w + b for w, word in enumerate(context.tolist()) for b in range(word.bit_length()) if word >> b & 1]
-
-
 def mask_of(attributes: Sequence[int], words: int) -> Mask:
     """The context of these attributes, uint64 (words,)."""
     context = np.zeros(words, dtype=np.uint64)
     for a in attributes:
         context[a // 64] |= np.uint64(1 << (a % 64))
     return context
-
-
-def context_words(attributes: int) -> int:
-    """64-bit words of a context."""
-    return max(1, -(-attributes // 64))
 
 
 def _reversed_bits(words: Mask) -> Mask:

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tuplewise.engine.errors import InputError, Wording, message
-from tuplewise.engine.od.dependency import ASCENDING, members
+from tuplewise.engine.od.dependency import ASCENDING
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.od.implied import SavedOds, known_ods
 from tuplewise.engine.od.lexicographic import Signed, SignedColumn, named
 from tuplewise.engine.od.list_od import ListOd
+from tuplewise.gpu_kernels.words import members
 
 MOST_STEPS = 1_000_000
 

@@ -1,4 +1,4 @@
-"""Discovery of order dependencies: one call from a table to the minimal ones. FDs and keys share all but targets."""
+"""Discovery of keys, functional and order dependencies, which share all but their targets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tuplewise.engine.od.chance import Errors
 from tuplewise.engine.od.dependency import Dependencies, Targets
 from tuplewise.engine.od.found import Discovery, FoundDependencies
 from tuplewise.engine.od.remarks import discovery_of
-from tuplewise.engine.options import DependencyOptions, Nulls, OdDiscoverOptions
+from tuplewise.engine.options import DependencyOptions, KeyDiscoverOptions, OdDiscoverOptions
 from tuplewise.engine.placement import most_bytes_unless, refuse_spark
 from tuplewise.engine.run import TIME_LIMIT, Clock, Run
 from tuplewise.engine.table.in_spark import Table
@@ -24,34 +24,6 @@ from tuplewise.gpu_kernels.device import pick_device
 PARTS = ("contexts", "kind", "left", "right")  # of Dependencies
 SHARE_OF_LEVELS = 0.3  # of the time that is limited, where all can't be decided in the rest of it
 MANY_COLUMNS = 64  # of more, contexts are looked at from small to large, and only within a limit
-
-
-def discover_orders(
-    table: Table,
-    options: OdDiscoverOptions | None = None,
-    run: Run | None = None,
-) -> Discovery:
-    """The minimal set-based order dependencies of a table (semantics.md, "Set-based OD").
-
-    Parameters
-    ----------
-    table : Relation or TableInSpark
-        All columns take part; nulls come first and are equal to each other.
-    options : OdDiscoverOptions or None
-    run : Run or None
-        None: one that begins now, with the options' limits.
-
-    Raises
-    ------
-    DeviceError
-        For a device that was asked for and can't be had.
-
-    Notes
-    -----
-    Cost: that of the search (search.py, levelwise.py); columns squared targets.
-    """
-    targets = Targets.of_orders(len(table.column_names))
-    return discover(table, targets, options or OdDiscoverOptions(), "value", run)
 
 
 def most_bytes_to_search(options: DependencyOptions) -> int | None:
@@ -67,34 +39,57 @@ def most_bytes_to_search(options: DependencyOptions) -> int | None:
     return most_bytes_unless(only_here, options)
 
 
-def discover(table: Table, targets: Targets, options: Any, nulls: Nulls, run: Run | None = None) -> Discovery:
-    """The minimal dependencies with these targets.
+def targets_of(options: DependencyOptions, attributes: int) -> Targets:
+    """The targets of the kind of dependencies that options are of."""
+    if isinstance(options, OdDiscoverOptions):
+        return Targets.of_orders(attributes)
+    return Targets.of_keys() if isinstance(options, KeyDiscoverOptions) else Targets.of_functional(attributes)
+
+
+def discover(table: Table, options: Any, run: Run | None = None) -> Discovery:
+    """The minimal dependencies of a table: set-based order dependencies, functional dependencies X -> A with A not in
+    X, or keys (semantics.md, "Set-based OD", "FD and key").
 
     Parameters
     ----------
+    table : all columns take part
     options : OdDiscoverOptions, FdDiscoverOptions or KeyDiscoverOptions
+        Its class says which kind is wanted. Under the null rule "unknown", a null neither agrees nor differs with
+        anything, so that a key may hold rows with nulls. Order dependencies know "value" only: nulls come first and are
+        equal to each other.
+    run : None: one that begins now, with the options' limits
+
+    Raises
+    ------
+    DeviceError
+        For a device that was asked for and can't be had.
+
+    Notes
+    -----
+    Cost: that of the search (search.py, levelwise.py); of order dependencies, columns squared targets.
     """
     run = run or Run(options)
     if isinstance(table, Relation):
         refuse_spark(options, table.name)
-        return _discover_in_process(table, targets, options, nulls, run)
+        return _discover_in_process(table, options, run)
     from tuplewise.engine.table.spark_encoded import encode_for
 
     with closing(encode_for("searched", table, table.column_names, run.step)) as encoded:
         if encoded.rows < 2:
-            return _discover_in_process(encoded.excerpt(np.arange(encoded.rows)), targets, options, nulls, run)
-        from tuplewise.engine.od.distributed_discover import discover_on_spark
+            return _discover_in_process(encoded.excerpt(np.arange(encoded.rows)), options, run)
+        from tuplewise.engine.od.distributed import discover_on_spark
 
-        return discover_on_spark(encoded, targets, options, nulls, run)
+        return discover_on_spark(encoded, targets_of(options, len(table.column_names)), options, run)
 
 
-def _discover_in_process(relation: Relation, targets: Targets, options: Any, nulls: Nulls, run: Run) -> Discovery:
+def _discover_in_process(relation: Relation, options: Any, run: Run) -> Discovery:
     """`discover` in a relation."""
     refuse_many_columns(len(relation.columns), options)
     device, clock = pick_device(options.device), Clock()
     algorithm, reason = choose_algorithm(options, len(relation.columns))
     find: Any = {"hybrid": _by_hybrid, "levelwise": _by_levels}[algorithm]
-    found = find(relation, targets, options, nulls=nulls, device=device, run=run, lap=clock.lap)
+    targets = targets_of(options, len(relation.columns))
+    found = find(relation, targets, options, nulls=options.nulls, device=device, run=run, lap=clock.lap)
     return discovery_of(relation, options, found, algorithm, reason, device.described, device.reason, clock)
 
 

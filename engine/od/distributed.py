@@ -1,20 +1,29 @@
-"""Discovery of keys, functional and order dependencies in Spark: tasks validate contexts; comparing and sampling are
-those of every discovery (`engine.spark_table`)."""
+"""Discovery of keys, functional and order dependencies of tables beyond one machine: those found in-process.
+
+Tasks validate contexts; comparing and sampling are those of every discovery (`engine.spark_table`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.loop import Clues
-from tuplewise.engine.od.dependency import Dependencies, Mask
+from tuplewise.engine.od.dependency import ASCENDING, Dependencies, Mask, Targets
+from tuplewise.engine.od.found import Discovery, FoundDependencies
+from tuplewise.engine.od.remarks import discovery_of
+from tuplewise.engine.od.search import PAIRS_A_ROW, SAMPLED_ROWS, clue_layout, find
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.placement import bytes_for_codes
+from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.spark import agreeing as pairs_on_spark
 from tuplewise.engine.spark import jobs
 from tuplewise.engine.spark.orders import (
@@ -25,10 +34,12 @@ from tuplewise.engine.spark.orders import (
     cut_checks,
     laid_out,
 )
+from tuplewise.engine.spark.resources import devices_of_tasks
 from tuplewise.engine.spark.tiles import TileSizes
 from tuplewise.engine.spark_table import NO_ROWS, SparkTable
+from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.gpu_kernels.device import pick_device
-from tuplewise.gpu_kernels.words import as_flags
+from tuplewise.gpu_kernels.words import as_flags, mask_words
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -172,3 +183,43 @@ def _first_of_each(found: Violations, limit: int) -> Violations:
     found = np.unique(found, axis=0)
     begins = np.searchsorted(found[:, 0], found[:, 0])
     return found[np.arange(len(found)) - begins < limit]
+
+
+def discover_on_spark(
+    table: EncodedFrame, targets: Targets, options: Any, run: Run
+) -> Discovery:
+    """The minimal dependencies of a table of two rows or more in Spark; see `discover.discover`.
+
+    Notes
+    -----
+    Its relation holds no rows (`table_rows` says how many there are). What comes here: codes of some rows, clues.
+    Cost beside that of `search`: a shuffle of all codes to collapse equal rows, and one of those rows for each column
+    set; contexts as `SparkContextTable` says.
+    """
+    relation = replace(table.excerpt(np.zeros(0, dtype=np.int64)), table_rows=table.rows)
+    clock = Clock()
+    device, reason = devices_of_tasks(table.frame.sparkSession, options.device)
+    found = _find(table, targets, options, run, clock)
+    asked = "asked for" if options.algorithm == "hybrid" else "auto: what Spark's tasks do"
+    why = f"{asked}: compares pairs that agree on chosen column sets, validates the rest"
+    return discovery_of(relation, options, found, "hybrid", why, device, reason, clock)
+
+
+def _find(table: EncodedFrame, targets: Targets, options: Any, run: Run, clock: Clock) -> FoundDependencies:
+    columns = len(table.header.columns)
+    layout = clue_layout(columns, ordered=bool(np.any(targets.kind >= ASCENDING)))
+    try:
+        rows = SparkContextTable(
+            table, layout, nulls=options.nulls, seed=options.seed, device=options.device, deadline=run.deadline,
+            pairs_a_row=PAIRS_A_ROW, sampled_rows=SAMPLED_ROWS,
+        )  # fmt: skip
+    except LimitReached as limit:
+        none = np.zeros(0, dtype=np.int32)
+        nothing = Dependencies(np.zeros((0, mask_words(columns)), dtype=np.uint64), none.astype(np.int8), none, none)
+        return FoundDependencies(nothing, len(targets), {}, str(limit))
+    with closing(rows):
+        return find(
+            table.header.codes, targets, table.header.column_names, nulls=options.nulls, device=pick_device("cpu"),
+            max_context=options.max_context, seed=options.seed, run=run, lap=clock.lap,
+            table=rows, rows=table.rows,
+        )  # fmt: skip

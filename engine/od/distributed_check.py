@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -36,10 +37,8 @@ def check_in_spark(
     """Check list order dependencies on a table whose rows stay in Spark; see `check_orders_on_spark`."""
     used = {item.name for od in ods for item in (*od.left, *od.right)}
     table = encode_for("checked", opened, sorted(used), run.step)
-    try:
+    with closing(table):
         return check_orders_on_spark(table, ods, device=device, seed=seed, run=run)
-    finally:
-        table.close()
 
 
 def check_orders_on_spark(

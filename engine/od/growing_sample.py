@@ -19,12 +19,10 @@ class GrowingSample:
     ----------
     codes : int32 (columns, rows), order-preserving dense ranks, -1 is null
     nulls, device : as `lay_out_orders` takes them
-    drawn : int
-        Rows that are drawn at random for the first sample, by `seed`; fewer where the table has fewer.
+    drawn : rows that are drawn at random for the first sample, by `seed`; fewer where the table has fewer
 
     Attributes
     ----------
-    table : PartitionedRows
     """
 
     def __init__(

@@ -14,18 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, Wording, message, near_names
-from tuplewise.engine.od.dependency import (
-    ASCENDING,
-    CONSTANT,
-    DESCENDING,
-    Dependencies,
-    Mask,
-    context_words,
-    mask_of,
-)
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, Dependencies, Mask, mask_of
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.od.lexicographic import OdCheck, SetOd, SignedColumn, each_part, ordered_pair, set_based, signed
 from tuplewise.engine.od.list_od import ListOd
+from tuplewise.gpu_kernels.words import mask_words
 
 COMMAND = "od discover"
 _KINDS = {"ascending": ASCENDING, "descending": DESCENDING}
@@ -42,7 +35,6 @@ class SavedOds:
     Attributes
     ----------
     names : the table's columns; dependencies name them by position
-    dependencies : Dependencies
     complete : whether these are all minimal ones (with contexts of at most `max_context` columns)
     max_context : limit of columns in the contexts that were searched, or None
 
@@ -64,7 +56,7 @@ class SavedOds:
     ) -> None:
         self.names, self.dependencies = tuple(names), dependencies
         self.complete, self.max_context = complete, max_context
-        self._words = context_words(len(self.names))
+        self._words = mask_words(len(self.names))
         self._constancies = dependencies.take(dependencies.kind == CONSTANT)
         self._pairs: dict[tuple[int, int, int], Mask] = {}
         pairs = dependencies.take(dependencies.kind >= ASCENDING)
@@ -340,7 +332,7 @@ def _dependencies(result: _JsonObject, names: Sequence[str]) -> Dependencies:
         if direction not in _KINDS:
             raise entry.unlike("direction", direction, "'ascending' or 'descending'")
         rows.append((entry.columns("context", places), _KINDS[direction], left, right))
-    words = context_words(len(names))
+    words = mask_words(len(names))
     masks = [mask_of(context, words) for context, *_ in rows]
     return Dependencies(
         np.array(masks, dtype=np.uint64).reshape(len(rows), words),

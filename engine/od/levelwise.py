@@ -25,22 +25,13 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.od.chance import Errors
-from tuplewise.engine.od.dependency import (
-    ASCENDING,
-    CONSTANT,
-    KEY,
-    Dependencies,
-    Mask,
-    Targets,
-    context_words,
-    mask_of,
-)
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, KEY, Dependencies, Mask, Targets, mask_of
 from tuplewise.engine.od.found import FoundDependencies
 from tuplewise.engine.od.growing_sample import NULL_CODE, GrowingSample
 from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.gpu_kernels.lattice import Lattice
 from tuplewise.gpu_kernels.witnesses import Witnesses
-from tuplewise.gpu_kernels.words import as_masks
+from tuplewise.gpu_kernels.words import as_masks, mask_words
 
 SAMPLED_ROWS = 100  # of the first sample: the paper's
 PAIRS_OF_A_VIOLATION = 10  # whose tuples join the sample: the paper's
@@ -71,25 +62,18 @@ def find(
     ----------
     codes : int32 (columns, rows), C order
         Order-preserving dense ranks, -1 is null.
-    targets : Targets
-        Any of them. Constancies that are among them prune pairs, as the paper's minimality wants.
+    targets : any of them. Constancies that are among them prune pairs, as the paper's minimality wants.
     nulls : "value" (nulls are equal to each other, and first) or "unknown" (of keys and constancies only)
     device : "auto", "cpu", "cuda" or a Device
-    max_context : int or None
-        Contexts of more attributes are not looked at.
-    allowed_removals : int or None
-        A dependency holds where so many rows, or fewer, can be removed so that no pair violates it: all candidates are
-        checked on the table, and `removals` says how many. None: none may be, found by way of a sample.
-    errors : Errors or None
-        Decides what holds instead, over all of the table; `removals` is said of what does. A dependency may hold while
-        one with a larger context doesn't: found are those that hold while none with a part of their context does.
-    seed : int
-        Of the first sample; it changes how the result is found, not the result.
-    run : Run or None
-        Told of a share that is done, a guess. What is decided at its limits is returned: all of the levels that are
+    max_context : contexts of more attributes are not looked at
+    allowed_removals : a dependency holds where so many rows, or fewer, can be removed so that no pair violates it: all
+        candidates are checked on the table, and `removals` says how many. None: none may be, found by way of a sample.
+    errors : decides what holds instead, over all of the table; `removals` is said of what does. A dependency may hold
+        while one with a larger context doesn't: found are those that hold while none with a part of their context does.
+    seed : of the first sample; it changes how the result is found, not the result
+    run : told of a share that is done, a guess. What is decided at its limits is returned: all of the levels that are
         done and, of the one that is not, what was validated.
-    lap : callable or None
-        Called with "candidates", "sample" or "validation" when some of that work is over.
+    lap : called with "candidates", "sample" or "validation" when some of that work is over
 
     Raises
     ------
@@ -206,7 +190,7 @@ class _LevelwiseSearch:
         none = np.zeros(0, dtype=np.int64)
         # Contexts, numbers of targets, removals, errors
         self._kept: list[_Kept] = [
-            (np.zeros((0, context_words(attributes)), dtype=np.uint64), none, none, none.astype(np.float64))
+            (np.zeros((0, mask_words(attributes)), dtype=np.uint64), none, none, none.astype(np.float64))
         ]
         self._levels: list[dict[str, int]] = []
         self._undecided, self._violated = int(self._functional.lattice.counts().sum()), 0
@@ -238,7 +222,7 @@ class _LevelwiseSearch:
         keys = np.flatnonzero(self._targets.kind[side.numbers] == KEY)
         if not len(keys) or self._limits.errors is not None:  # relative to chance, a part of them may be one
             return
-        every = mask_of(range(attributes), context_words(attributes))[None, :]
+        every = mask_of(range(attributes), mask_words(attributes))[None, :]
         nothing = np.full(1, -1, dtype=np.int32)
         allowed = self._limits.allowed_removals or 0
         counted = self._rows.table.removals(

@@ -14,12 +14,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, context_words, mask_of
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, mask_of
 from tuplewise.engine.od.list_od import ListOd, OrderedColumn
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.order import PartitionedRows, lay_out_orders
+from tuplewise.gpu_kernels.words import mask_words
 
 SignedColumn = tuple[int, bool]
 """A column by its position, and whether it is ascending."""
@@ -203,7 +204,7 @@ def _check(relation: Relation, rows: PartitionedRows, od: ListOd, run: Run) -> t
     if run.over():
         return None, None
     contexts, which, kind, lefts, rights = arrays_of(wanted)
-    words = context_words(len(relation.columns))
+    words = mask_words(len(relation.columns))
     masks = np.array([mask_of(sorted(context), words) for context in contexts])
     checked = rows.check(masks, which, kind, lefts, rights, limit=1, deadline=run.deadline)
     if not checked.complete:

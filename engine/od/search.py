@@ -53,7 +53,6 @@ def find(
     Parameters
     ----------
     codes : int32 (columns, rows), -1 is null
-    targets : Targets
     names : of the columns, for the report on the search
     nulls : "unknown" (keys and functional dependencies only) or "value"
     max_context : contexts of at most so many attributes

@@ -63,7 +63,6 @@ class Search:
 
     Parameters
     ----------
-    rows : Rows
     ordered : columns with an order that means something
     single_keys : columns that are keys already
     most_columns : of a left side

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY, members
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY
 from tuplewise.engine.options import ProfileOptions
 from tuplewise.engine.profile import counting, measures
 from tuplewise.engine.profile.candidates import Columns, parts_of
@@ -25,7 +25,7 @@ from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.join_types import GREATER, LESS, Comparison
 from tuplewise.gpu_kernels.refine import join
-from tuplewise.gpu_kernels.words import ACROSS, as_flags
+from tuplewise.gpu_kernels.words import ACROSS, as_flags, members
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.discovery import DcDiscovery

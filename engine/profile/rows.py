@@ -55,7 +55,6 @@ class CountedRelation:
 
     Parameters
     ----------
-    relation : Relation
     nulls : "unknown" or "value"
     device : what groups rows
     """

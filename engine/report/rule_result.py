@@ -33,7 +33,6 @@ class RuleResult:
 
     Attributes
     ----------
-    rule : DenialConstraint
     holds : True, False, or None where a limit came before it was known
     failed : whether it is violated beyond what `fail_on` allows
     violating_pairs : exact number of ordered pairs (of rows, for a rule about one row); None where it is not known

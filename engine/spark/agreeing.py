@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from math import isqrt
 from typing import Any
@@ -302,15 +303,13 @@ def compare_agreeing(
 
 
 def _compare_tiles(job: AgreeingPairs, layout: Layout, sizes: TileSizes) -> Collected:
-    try:
+    with closing(layout):
         sent = send_rows(layout, sizes) if layout.light_tiles > 0 or len(layout.tiles) else None
         if sent is None:
             nothing = np.zeros((0, 2), dtype=np.int64)
             return Collected(np.zeros((0, job.words), dtype=np.uint64), nothing, nothing[:, 0], 0, 0.0)
         work = ClueWork(job.kernels, job.wanted, job.columns, job.device)
         return _collected(job, sent.mapInArrow(work.compare, job.schema))
-    finally:
-        layout.close()
 
 
 def compare_violating(job: AgreeingPairs, rule: PairRule, sizes: TileSizes) -> Collected:

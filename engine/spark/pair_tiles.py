@@ -1,10 +1,14 @@
 """Comparison of all pairs of rows in Spark's tasks: codes are broadcast, tasks count the clues of tiles of the triangle
-of pairs, and counts are added up by clue before they are collected."""
+of pairs, and counts are added up by clue before they are collected.
+
+The evidence equals that of `gpu_kernels.evidence.collect_clues`, byte for byte.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +16,13 @@ from pyspark import Broadcast, TaskContext
 from pyspark.sql import SparkSession
 
 from tuplewise.engine.spark.jobs import telling, until
-from tuplewise.engine.spark.resources import kernel_resources, kernel_tasks, task_device, together
+from tuplewise.engine.spark.resources import devices_of_tasks, kernel_resources, kernel_tasks, task_device, together
 from tuplewise.engine.spark.tasks import spare_zip_reading
 from tuplewise.engine.spark.tiles import WAVES
 from tuplewise.gpu_kernels.evidence import ClueSet
-from tuplewise.gpu_kernels.evidence_tiles import PairTriangle, count_tile, merged, of_all_tiles
+from tuplewise.gpu_kernels.evidence_tiles import PairTriangle, count_tile, merged, of_all_tiles, pair_triangle
 from tuplewise.gpu_kernels.word_hash import mix_word
+from tuplewise.gpu_kernels.words import ClueLayout
 
 LEAST_TILE_PAIRS = 1 << 27
 """Pairs that a task compares in about the time that it takes to start."""
@@ -132,3 +137,48 @@ def count_pairs(
         (parts[0][1].clues[:0], parts[0][1].counts[:0]),
     )
     return CountedClues(of_all_tiles(pairs, clues, counts, True), *devices)
+
+
+@dataclass(eq=False)
+class PairsInSpark:
+    """Comparison of all pairs in Spark tasks, as in `gpu_kernels.evidence.collect_clues`.
+
+    Attributes
+    ----------
+    ran : the devices that compare, and why
+
+    Raises
+    ------
+    DeviceError
+        If tasks can't use a requested GPU.
+    """
+
+    spark: SparkSession
+    device: str
+    ran: tuple[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ran = devices_of_tasks(self.spark, self.device, kernel_resources(self.spark))
+
+    @property
+    def slots(self) -> int:
+        """Number of tasks that run at the same time."""
+        return int(self.spark.sparkContext.defaultParallelism)
+
+    def __call__(
+        self,
+        codes: NDArray[np.int32],
+        layout: ClueLayout,
+        *,
+        nulls: Literal["unknown", "value"],
+        deadline: float | None,
+        progress: Callable[[float], None] | None,
+    ) -> ClueSet:
+        pairs = pair_triangle(codes, layout, nulls=nulls)
+        try:
+            counted = count_pairs(self.spark, pairs, device=self.device, deadline=deadline, progress=progress)
+        except TimeoutError:
+            nothing = np.zeros((0, layout.words), dtype=np.uint64)
+            return ClueSet(nothing, np.zeros(0, dtype=np.int64), 0, False)
+        self.ran = counted.device, counted.device_reason
+        return counted.clues

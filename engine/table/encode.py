@@ -62,8 +62,7 @@ def encode(
 
     Parameters
     ----------
-    device : str
-        The device that ranks large sets of text, see `rank_texts`. The ranks don't depend on it.
+    device : the device that ranks large sets of text, see `rank_texts`. The ranks don't depend on it.
     into : int32 (columns, rows), C order, optional
         Receives the codes. Its rows may be the columns' own indexes, in order, which are then overwritten.
 

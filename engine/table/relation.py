@@ -72,14 +72,10 @@ class Relation:
         Ascending distinct values of all columns of the domain; `codes[c, r]` indexes it.
     positions : int64 array (rows,) or None
         0-based position of each row among the data rows of its source; None where it is the row's index.
-    timings_seconds : mapping
-        Seconds of "session", "load" and "encode".
-    spark : mapping or None
-        "version" and "master" of the session that loaded it; None if no JVM was needed.
-    table_rows : int or None
-        Rows of the whole table, if the relation holds only some of them (those that a check in Spark lists).
-    reader : Reader or None
-        The reader of the file and the reason for it; None for a frame.
+    timings_seconds : seconds of "session", "load" and "encode"
+    spark : "version" and "master" of the session that loaded it; None if no JVM was needed
+    table_rows : rows of the whole table, if the relation holds only some of them (those that a check in Spark lists)
+    reader : the reader of the file and the reason for it; None for a frame
     """
 
     name: str

@@ -8,6 +8,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,7 @@ def encode_in_spark(opened: TableInSpark, report: Callable[[str], None]) -> Rela
     """
     begin = time.perf_counter()
     table = type_frame(opened, report)
-    try:
+    with closing(table):
         loaded = time.perf_counter()
         opened.timings["load"] += loaded - begin
         report("encoding")
@@ -121,8 +122,6 @@ def encode_in_spark(opened: TableInSpark, report: Callable[[str], None]) -> Rela
         kept[table.bad] = False
         positions = np.flatnonzero(kept)
         codes, dictionaries = _collect_codes(table, positions)
-    finally:
-        table.close()
     columns = tuple(
         Column(name, c.type, c.why, _distinct(row), int(np.count_nonzero(row == NULL_CODE)))
         for name, c, row in zip(opened.column_names, table.typed, codes, strict=True)

@@ -73,8 +73,7 @@ def open_table(
         Limit for the codes in this process; None: no limit.
     needed : set of names, optional
         The columns that the task needs. Others are left out with a note if they can't be compared.
-    device : str
-        The device that ranks very large sets of text, if cuDF is installed; see `gpu_kernels.texts.rank_texts`.
+    device : the device that ranks very large sets of text, if cuDF is installed; see `gpu_kernels.texts.rank_texts`
 
     Returns
     -------

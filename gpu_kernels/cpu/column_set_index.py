@@ -15,7 +15,6 @@ from tuplewise.gpu_kernels.column_set_types import (
     LE,
     LT,
     NE,
-    Comparisons,
     KnownClues,
     Orders,
     Queries,
@@ -24,7 +23,7 @@ from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows
 from tuplewise.gpu_kernels.cpu.hashing import hash_words, mix_word, same_words
 from tuplewise.gpu_kernels.cpu.zones import BLOCK
-from tuplewise.gpu_kernels.words import ACROSS, WITHIN_T
+from tuplewise.gpu_kernels.words import ACROSS, WITHIN_T, Comparisons
 
 NO_VALUE = np.int32(-3)
 LANES = 512  # rows that are compared at a time

@@ -14,7 +14,7 @@ from tuplewise.gpu_kernels.cpu.plan import Plan, clues_of_planes, make_plan
 from tuplewise.gpu_kernels.cpu.planes import LANES, TILE_ROWS
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.cpu.tiles import Scratch, Table, make_scratch
-from tuplewise.gpu_kernels.words import ACROSS, clue_words, merge_clues, outcomes_within
+from tuplewise.gpu_kernels.words import ACROSS, Comparisons, clue_words, merge_clues, outcomes_within
 
 DIRECT_COMBINATIONS = 1 << 23  # largest direct table: 32 MiB a thread
 SMALL_GROUP_ROWS = 1024  # below this, ranking a tile costs more than it saves
@@ -24,11 +24,7 @@ FLUSH_PAIRS = (1 << 32) - 1  # what a 32-bit counter of the direct table holds
 
 def run(
     codes: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    scope: NDArray[np.int8],
-    ordered: NDArray[np.bool_],
-    nullable: bool,
+    comparisons: Comparisons,
     group_offsets: NDArray[np.int64],
     control: Control,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
@@ -38,10 +34,6 @@ def run(
     ----------
     codes : int32 array (columns, rows), C order
         Ranks; -1 is null. Rows of a group are neighbours and sorted by the front door; the pair (t, u) has t first.
-    left, right, scope, ordered : arrays (comparisons,)
-        As in `words.ClueLayout`.
-    nullable : bool
-        True: an outcome with a null operand is UNKNOWN. False: -1 is an ordinary lowest value.
     group_offsets : int64 array (groups + 1,)
 
     Returns
@@ -61,7 +53,7 @@ def run(
     by inverted lists; only one of the two mirrored clues of a pair is computed; rows are sorted so that a tile pair
     holds few clues, and comparisons that are constant over a tile pair are left out.
     """
-    work = DenseTable(codes, left, right, scope, ordered, nullable)
+    work = DenseTable(codes, comparisons)
     return count_jobs(work, *_tasks(group_offsets), group_offsets, control)
 
 
@@ -86,33 +78,23 @@ def count_jobs(
 class DenseTable:
     """What all threads read: the columns in dense codes, and the plan."""
 
-    def __init__(
-        self,
-        codes: NDArray[np.int32],
-        left: NDArray[np.int32],
-        right: NDArray[np.int32],
-        scope: NDArray[np.int8],
-        ordered: NDArray[np.bool_],
-        nullable: bool,
-    ) -> None:
-        dense, domain, distinct, has_null = _dense_codes(codes, left, right, scope, nullable)
-        self.plan: Plan = make_plan(left, right, scope, ordered, has_null, distinct)
-        within = row_outcomes(codes, left, right, scope, ordered, nullable)
-        self.data = loop_arrays(self.plan, dense, domain, left, right, scope, *within)
+    def __init__(self, codes: NDArray[np.int32], comparisons: Comparisons) -> None:
+        dense, domain, distinct, has_null = _dense_codes(codes, comparisons)
+        self.plan: Plan = make_plan(comparisons, has_null, distinct)
+        self.data = loop_arrays(self.plan, dense, domain, comparisons, *row_outcomes(codes, comparisons))
 
 
 def loop_arrays(
     plan: Plan,
     dense: NDArray[np.int32],
     domain: NDArray[np.int64],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    scope: NDArray[np.int8],
+    comparisons: Comparisons,
     within: NDArray[np.uint8],
     row_of: NDArray[np.int64],
 ) -> Table:
     """What compiled loops want to know. `dense`: int32 (columns, rows), below domain + 1; `within`, `row_of`: see
     `row_outcomes`."""
+    left, right, scope, _, _ = comparisons
     used = np.unique(right[scope == ACROSS]).astype(np.int64)
     size = np.zeros(len(dense), dtype=np.int64)
     size[used] = domain[used] + 2
@@ -256,11 +238,7 @@ def merge_tables(plan: Plan, threads: list[ThreadTables]) -> tuple[NDArray[np.ui
 
 
 def _dense_codes(
-    codes: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    scope: NDArray[np.int8],
-    nullable: bool,
+    codes: NDArray[np.int32], comparisons: Comparisons
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
     """Codes made dense among the columns that are compared with each other.
 
@@ -268,12 +246,12 @@ def _dense_codes(
     Returns codes, number of values by column, distinct values by column, and which columns have an unknown null.
     """
     columns = len(codes)
-    component = compared_columns(columns, left, right, scope)
+    component = compared_columns(columns, comparisons)
     dense = np.empty_like(codes)
     domain = np.zeros(columns, dtype=np.int64)
     distinct = np.zeros(columns, dtype=np.int64)
     has_null = np.zeros(columns, dtype=np.bool_)
-    if nullable:
+    if comparisons.unknown:
         has_null = np.any(codes == -1, axis=1)
     for name in np.unique(component):
         members = np.flatnonzero(component == name)
@@ -282,13 +260,13 @@ def _dense_codes(
         for c in members:
             seen = np.zeros(highest, dtype=np.bool_)
             seen[codes[c] + 1] = True
-            if nullable:
+            if comparisons.unknown:
                 seen[0] = False
             distinct[c] = np.count_nonzero(seen)
             present |= seen
         rank: NDArray[np.int32] = (np.cumsum(present) - present).astype(np.int32)
         total = int(np.count_nonzero(present))
-        if nullable:
+        if comparisons.unknown:
             rank[0] = total
         domain[members] = total
         for c in members:
@@ -296,10 +274,9 @@ def _dense_codes(
     return dense, domain, distinct, has_null
 
 
-def compared_columns(
-    columns: int, left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8]
-) -> NDArray[np.int64]:
+def compared_columns(columns: int, comparisons: Comparisons) -> NDArray[np.int64]:
     """A number for each column, int64 (columns,), the same where columns are compared with each other across rows."""
+    left, right, scope, _, _ = comparisons
     component = np.arange(columns)
     for a, b in zip(left[scope == ACROSS], right[scope == ACROSS], strict=True):
         component[component == component[b]] = component[a]
@@ -307,14 +284,10 @@ def compared_columns(
 
 
 def row_outcomes(
-    codes: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    scope: NDArray[np.int8],
-    ordered: NDArray[np.bool_],
-    nullable: bool,
+    codes: NDArray[np.int32], comparisons: Comparisons
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Outcomes of the comparisons within one row: uint8 (comparisons of that kind, rows), and which is whose."""
+    left, right, scope, ordered, nullable = comparisons
     row_of = np.full(len(left), -1, dtype=np.int64)
     rows: list[NDArray[np.uint8]] = []
     for g in np.flatnonzero(scope != ACROSS):

@@ -21,6 +21,7 @@ from tuplewise.gpu_kernels.cpu.plan import make_plan
 from tuplewise.gpu_kernels.cpu.planes import TILE_ROWS
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.cpu.tiles import Scratch, Table, make_scratch
+from tuplewise.gpu_kernels.words import Comparisons
 
 FEW_ROWS = 80  # up to so many rows are compared code by code with the others: ranking these costs more
 TASK_PAIRS = 1 << 22  # pairs of rows in a task, about
@@ -31,11 +32,7 @@ def run(
     codes: NDArray[np.int32],
     many: NDArray[np.int64],
     few: NDArray[np.int64],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    scope: NDArray[np.int8],
-    ordered: NDArray[np.bool_],
-    nullable: bool,
+    comparisons: Comparisons,
     control: Control,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
     """Distinct clues of all pairs of one row of `many` and one of `few`, each pair in one of its orders.
@@ -46,10 +43,6 @@ def run(
         Codes of any size; -1 is null.
     many, few : int64 arrays
         Numbers of rows; few is not the longer one, and not empty.
-    left, right, scope, ordered : arrays (comparisons,)
-        As in `words.ClueLayout`.
-    nullable : bool
-        True: an outcome with a null operand is UNKNOWN. False: -1 is an ordinary lowest value.
 
     Returns
     -------
@@ -64,7 +57,7 @@ def run(
     Cost: a binary search for each row of `many` and column, and pairs as there; with `FEW_ROWS` rows or fewer, a vector
     compare for each comparison of a pair, four at once, and one look at a hash table. Memory: the codes of a task.
     """
-    sides = _Sides(codes, many, few, left, right, scope, ordered, nullable)
+    sides = _Sides(codes, many, few, comparisons)
     rows = min(max(TASK_PAIRS // len(few), LEAST_TASK_ROWS), MOST_TASK_ROWS)
     cuts = range(0, len(many), rows)
     threads: list[ThreadTables] = []
@@ -81,35 +74,26 @@ class _Sides:
     """What all threads read: the rows of `few`, and where a code of `many` lies among theirs."""
 
     def __init__(
-        self,
-        codes: NDArray[np.int32],
-        many: NDArray[np.int64],
-        few: NDArray[np.int64],
-        left: NDArray[np.int32],
-        right: NDArray[np.int32],
-        scope: NDArray[np.int8],
-        ordered: NDArray[np.bool_],
-        nullable: bool,
+        self, codes: NDArray[np.int32], many: NDArray[np.int64], few: NDArray[np.int64], comparisons: Comparisons
     ) -> None:
-        self.codes, self.many, self.nullable = codes, many, nullable
-        self.layout = left, right, scope, ordered
-        self.used = np.unique(np.concatenate([left, right])).astype(np.int64)
+        self.codes, self.many, self.comparisons = codes, many, comparisons
+        self.used = np.unique(np.concatenate([comparisons.left, comparisons.right])).astype(np.int64)
         self.few = np.zeros((len(codes), len(few)), dtype=np.int32)
         self.few[self.used] = codes[np.ix_(self.used, few)]
         has_null = np.zeros(len(codes), dtype=np.bool_)
-        if nullable:
+        if comparisons.unknown:
             has_null[self.used] = [codes[c].min() < 0 for c in self.used]
         distinct = np.array([len(np.unique(row)) for row in self.few], dtype=np.int64)
-        self.plan = make_plan(left, right, scope, ordered, has_null, distinct)
+        self.plan = make_plan(comparisons, has_null, distinct)
         self.ranked = len(few) > FEW_ROWS
         self.values: dict[int, NDArray[np.int32]] = {}
         self.domain = np.full(len(codes), -1, dtype=np.int64)  # a null is as it was where nothing is ranked
         if self.ranked:
-            component = compared_columns(len(codes), left, right, scope)
+            component = compared_columns(len(codes), comparisons)
             for name in np.unique(component[self.used]):
                 values = np.unique(self.few[component == name])
                 for c in np.flatnonzero(component == name):
-                    self.values[int(c)] = values[values >= 0] if nullable else values
+                    self.values[int(c)] = values[values >= 0] if comparisons.unknown else values
                     self.domain[c] = 2 * len(self.values[int(c)]) + 1
 
     def data(self, first: int, last: int) -> Table:
@@ -124,12 +108,11 @@ class _Sides:
         else:
             for c in self.used:
                 np.take(self.codes[c], rows, out=both[c, :count], mode="clip")
-        left, right, scope, ordered = self.layout
-        within = row_outcomes(both, left, right, scope, ordered, self.nullable)
+        within = row_outcomes(both, self.comparisons)
         if self.ranked:
             for c in self.used:
-                _rank_among(self.values[int(c)], self.nullable, both[c])
-        return loop_arrays(self.plan, both, self.domain, left, right, scope, *within)
+                _rank_among(self.values[int(c)], self.comparisons.unknown, both[c])
+        return loop_arrays(self.plan, both, self.domain, self.comparisons, *within)
 
 
 def _worker(sides: _Sides, rows: int, tables: ThreadTables) -> Callable[[int], None]:

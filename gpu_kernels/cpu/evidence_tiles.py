@@ -9,15 +9,12 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.evidence import DenseTable, count_jobs, tile_jobs
+from tuplewise.gpu_kernels.words import Comparisons
 
 
 def run(
     codes: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    scope: NDArray[np.int8],
-    ordered: NDArray[np.bool_],
-    nullable: bool,
+    comparisons: Comparisons,
     first: int,
     last: int,
     control: Control,
@@ -27,7 +24,7 @@ def run(
 
     Parameters
     ----------
-    codes, left, right, scope, ordered, nullable, control : as for `cpu.evidence.run`
+    codes, comparisons, control : as for `cpu.evidence.run`
     first, last : rows of the tile
     prepared : kept between the tiles of a table in one process: its dense codes
 
@@ -40,5 +37,5 @@ def run(
     Cost and floor as there, per pair of the tile; once, a pass over all codes.
     """
     if "table" not in prepared:
-        prepared["table"] = DenseTable(codes, left, right, scope, ordered, nullable)
+        prepared["table"] = DenseTable(codes, comparisons)
     return count_jobs(prepared["table"], *tile_jobs(0, first, last), np.array([0, codes.shape[1]]), control)

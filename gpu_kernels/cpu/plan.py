@@ -19,6 +19,7 @@ from tuplewise.gpu_kernels.words import (
     UNKNOWN,
     WITHIN_T,
     WITHIN_U,
+    Comparisons,
     clue_words,
 )
 
@@ -56,7 +57,6 @@ class Plan:
         Whether the plane holds KIND_EQUAL comparisons only.
     size : int64 array (planes,)
         Number of byte values that the plane's comparisons can make.
-    comparisons : int
     """
 
     kind: NDArray[np.int64]
@@ -85,18 +85,14 @@ class Plan:
 
 
 def make_plan(
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    scope: NDArray[np.int8],
-    ordered: NDArray[np.bool_],
-    has_null: NDArray[np.bool_],
-    distinct: NDArray[np.int64],
+    comparisons: Comparisons, has_null: NDArray[np.bool_], distinct: NDArray[np.int64]
 ) -> Plan:
     """Lay out the comparisons. `has_null`: bool (columns,), nulls that are UNKNOWN; `distinct`: values per column.
 
     Comparisons of columns with many values come first. Rows are sorted by the columns with few values, which are
     therefore constant over most tile pairs; together in the last planes, they leave those with nothing to compute.
     """
+    left, right, scope, ordered, _ = comparisons
     count = len(left)
     kind = np.empty(count, dtype=np.int64)
     for g in range(count):

@@ -55,14 +55,10 @@ class Sizes:
 
     Attributes
     ----------
-    geometry : Geometry
-        Compile-time sizes of the kernel.
-    blocks : int
-        Blocks of a launch.
-    table_slots, most_table_slots : int
-        Slots of the global table at the start and at most; powers of two.
-    band_rows : int
-        Rows whose operands are on the device at a time (two bands of so many where not all fit).
+    geometry : compile-time sizes of the kernel
+    blocks : blocks of a launch
+    table_slots, most_table_slots : slots of the global table at the start and at most; powers of two
+    band_rows : rows whose operands are on the device at a time (two bands of so many where not all fit)
     """
 
     geometry: Geometry

@@ -52,16 +52,11 @@ class Geometry:
 
     Attributes
     ----------
-    threads : int
-        Rows of the earlier side of a tile pair, one thread each.
-    tile_rows : int
-        Rows of the later side that are in shared memory at a time.
-    batch : int
-        Later rows that a thread compares at once, in registers; divides `tile_rows`, 16 at most.
-    slots : int
-        Slots of a block's own hash table; a power of two.
-    copies : int
-        Counters a slot, so that neighbouring threads with one clue don't wait for each other; a power of two.
+    threads : rows of the earlier side of a tile pair, one thread each
+    tile_rows : rows of the later side that are in shared memory at a time
+    batch : later rows that a thread compares at once, in registers; divides `tile_rows`, 16 at most
+    slots : slots of a block's own hash table; a power of two
+    copies : counters a slot, so that neighbouring threads with one clue don't wait for each other; a power of two
     """
 
     threads: int = 128

@@ -24,6 +24,7 @@ from tuplewise.gpu_kernels.words import (
     LESS,
     UNKNOWN,
     WITHIN_T,
+    Comparisons,
     clue_words,
     outcomes_within,
 )
@@ -71,18 +72,14 @@ class DigitPlan:
 
 
 def make_plan(
-    codes: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    scope: NDArray[np.int8],
-    ordered: NDArray[np.bool_],
-    nullable: bool,
+    codes: NDArray[np.int32], comparisons: Comparisons
 ) -> DigitPlan:
     """The plan of a layout. Cost: rows x (columns + comparisons within rows).
 
     A comparison within one row becomes one across rows: its outcome is an operand, compared with a constant. Where a
     null is an ordinary value all codes are raised by one, so that none is negative; ranked, where that can't be.
     """
+    left, right, scope, ordered, nullable = comparisons
     columns, rows = codes.shape
     if not nullable and codes.size and int(codes.min()) < 0:
         if int(codes.max()) == LARGEST_CODE:  # which has none above it

@@ -18,16 +18,12 @@ from tuplewise.gpu_kernels.cuda.band_queue import count_on_gpus
 from tuplewise.gpu_kernels.cuda.clue_counter import Sizes
 from tuplewise.gpu_kernels.cuda.digits import DigitPlan, make_plan, to_clue_words
 from tuplewise.gpu_kernels.cuda.strips import count_pairs, row_bands, row_ends
-from tuplewise.gpu_kernels.words import clue_words, merge_clues
+from tuplewise.gpu_kernels.words import Comparisons, clue_words, merge_clues
 
 
 def run(
     codes: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    scope: NDArray[np.int8],
-    ordered: NDArray[np.bool_],
-    nullable: bool,
+    comparisons: Comparisons,
     group_offsets: NDArray[np.int64],
     control: Control,
     *,
@@ -69,7 +65,7 @@ def run(
     section 4) is the model. Departures: every pair is compared, without position lists; only one direction of a pair
     is counted.
     """
-    plan = make_plan(codes, left, right, scope, ordered, nullable)
+    plan = make_plan(codes, comparisons)
     row_end = row_ends(group_offsets, codes.shape[1])
     total_pairs = count_pairs(group_offsets)
     return count_bands(plan, row_end, total_pairs, partial(row_bands, row_end), control, sizes)

@@ -16,17 +16,14 @@ from tuplewise.gpu_kernels.cuda.clue_counter import Sizes
 from tuplewise.gpu_kernels.cuda.digits import make_plan
 from tuplewise.gpu_kernels.cuda.evidence import count_bands
 from tuplewise.gpu_kernels.cuda.strips import rectangle_bands
+from tuplewise.gpu_kernels.words import Comparisons, among_compared
 
 
 def run(
     codes: NDArray[np.int32],
     many: NDArray[np.int64],
     few: NDArray[np.int64],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    scope: NDArray[np.int8],
-    ordered: NDArray[np.bool_],
-    nullable: bool,
+    comparisons: Comparisons,
     control: Control,
     *,
     sizes: Sizes | None = None,
@@ -41,11 +38,8 @@ def run(
     themselves, so nothing is ranked. Rows are not put into an order: like neighbours are merged where the table has
     them.
     """
-    used = np.unique(np.concatenate([left, right]))
     rows = np.concatenate([many, few])
-    arranged = np.ascontiguousarray(codes[np.ix_(used, rows)]) if len(used) else np.zeros((1, len(rows)), np.int32)
-    left, right = (np.searchsorted(used, side).astype(np.int32) for side in (left, right))
-    plan = make_plan(arranged, left, right, scope, ordered, nullable)
+    plan = make_plan(*among_compared(codes, comparisons, rows))
     # rows of `few` pair with none after them
     row_end = np.concatenate([np.full(len(many), len(rows)), np.arange(len(many), len(rows)) + 1]).astype(np.int32)
     bands = partial(rectangle_bands, len(many), len(rows))

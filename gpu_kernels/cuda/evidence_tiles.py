@@ -13,15 +13,12 @@ from tuplewise.gpu_kernels.cuda.clue_counter import Sizes
 from tuplewise.gpu_kernels.cuda.digits import make_plan
 from tuplewise.gpu_kernels.cuda.evidence import count_bands
 from tuplewise.gpu_kernels.cuda.strips import later_bands
+from tuplewise.gpu_kernels.words import Comparisons
 
 
 def run(
     codes: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    scope: NDArray[np.int8],
-    ordered: NDArray[np.bool_],
-    nullable: bool,
+    comparisons: Comparisons,
     first: int,
     last: int,
     control: Control,
@@ -39,7 +36,7 @@ def run(
     a comparison's column and row, to the device.
     """
     if "plan" not in prepared:
-        prepared["plan"] = make_plan(codes, left, right, scope, ordered, nullable)
+        prepared["plan"] = make_plan(codes, comparisons)
     rows = codes.shape[1]
     row_end = np.full(rows, rows, dtype=np.int32)
     pairs = (last * (last - 1) - first * (first - 1)) // 2

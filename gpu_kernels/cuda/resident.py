@@ -29,7 +29,6 @@ class Side:
     rows : int32 device array, as in ClusterPairs
     offsets : int64 device array (clusters + 1,)
     numbers : int32 device array, the cluster of each row
-    clusters : int
     """
 
     def __init__(self, rows: Any, offsets: Any, clusters: int) -> None:

@@ -56,10 +56,9 @@ def discover_dcs(
     od not(t.rank <= u.rank and t.pay > u.pay)
     """
     from tuplewise.engine import tasks
-    from tuplewise.engine.tasks import TaskRun
 
     checked = DcDiscoverOptions.of("discover_dcs", options)
-    run = TaskRun(checked, progress)
+    run = tasks.TaskRun(checked, progress)
     if space_from is None:
         return tasks.discover_dcs(table, checked, run)
     from tuplewise.engine.dc.incremental.kept_space import KeptSpace
@@ -129,7 +128,6 @@ def check(
     """
     from tuplewise.engine import tasks
     from tuplewise.engine.report.rule_texts import read_all_rules
-    from tuplewise.engine.tasks import TaskRun
 
     if contract is not None:
         from tuplewise.contracts import check_contract
@@ -140,5 +138,5 @@ def check(
     if rules is None:
         raise TypeError("check() needs rules, or a contract")
     checked = DcCheckOptions.of("check", options)
-    run = TaskRun(checked, progress)
+    run = tasks.TaskRun(checked, progress)
     return tasks.check_dcs(table, lambda names: read_all_rules(rules, names, checked.rules_syntax), checked, run)

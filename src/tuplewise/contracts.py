@@ -59,10 +59,9 @@ def check_contract(
     """
     from tuplewise.engine import tasks
     from tuplewise.engine.contract.file import read_contract
-    from tuplewise.engine.tasks import TaskRun
 
     checked = ContractCheckOptions.of("check_contract", options)
-    return tasks.check_contract(tables, read_contract(contract), checked, TaskRun(checked, progress))
+    return tasks.check_contract(tables, read_contract(contract), checked, tasks.TaskRun(checked, progress))
 
 
 @takes(ProfileOptions)
@@ -105,10 +104,9 @@ def diff(
     ['zip -> city']
     """
     from tuplewise.engine import tasks
-    from tuplewise.engine.tasks import TaskRun
 
     profiled = ProfileOptions.of("diff", options)
-    return tasks.diff(a, b, profiled, TaskRun(profiled, progress))
+    return tasks.diff(a, b, profiled, tasks.TaskRun(profiled, progress))
 
 
 @takes(ContractExportOptions)

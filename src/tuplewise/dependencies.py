@@ -221,9 +221,8 @@ def discover_together(
 def _discover(table: Any, options: DependencyOptions, progress: Callable[[str, float], None] | None) -> Any:
     """What was found in a table."""
     from tuplewise.engine import tasks
-    from tuplewise.engine.tasks import TaskRun
 
-    return tasks.discover_dependencies(table, options, TaskRun(options, progress))
+    return tasks.discover_dependencies(table, options, tasks.TaskRun(options, progress))
 
 
 @takes(OdCheckOptions)
@@ -267,8 +266,7 @@ def check_ods(
     """
     from tuplewise.engine import tasks
     from tuplewise.engine.report.od_texts import read_all_ods
-    from tuplewise.engine.tasks import TaskRun
 
     checked = OdCheckOptions.of("check_ods", options)
-    run = TaskRun(checked, progress)
+    run = tasks.TaskRun(checked, progress)
     return tasks.check_ods(table, lambda columns: read_all_ods(ods, columns), checked, run)

@@ -57,11 +57,9 @@ def discover_inds(
     """
     from tuplewise.engine import tasks
     from tuplewise.engine.ind.tables import name_tables
-    from tuplewise.engine.tasks import TaskRun
 
     checked = IndDiscoverOptions.of("discover_inds", options)
-    run = TaskRun(checked, progress)
-    return tasks.discover_inds(name_tables(tables), checked, run)
+    return tasks.discover_inds(name_tables(tables), checked, tasks.TaskRun(checked, progress))
 
 
 @takes(IndCheckOptions)
@@ -105,8 +103,6 @@ def check_inds(
     """
     from tuplewise.engine import tasks
     from tuplewise.engine.ind.tables import name_tables
-    from tuplewise.engine.tasks import TaskRun
 
     checked = IndCheckOptions.of("check_inds", options)
-    run = TaskRun(checked, progress)
-    return tasks.check_inds(name_tables(tables), inds, checked, run)
+    return tasks.check_inds(name_tables(tables), inds, checked, tasks.TaskRun(checked, progress))

@@ -59,7 +59,6 @@ def profile(
     """
     from tuplewise.engine import tasks
     from tuplewise.engine.ind.tables import name_tables
-    from tuplewise.engine.tasks import TaskRun
 
     checked = ProfileOptions.of("profile", options)
-    return tasks.profile(name_tables(tables), checked, TaskRun(checked, progress), contract=contract)
+    return tasks.profile(name_tables(tables), checked, tasks.TaskRun(checked, progress), contract=contract)

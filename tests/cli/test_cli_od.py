@@ -296,7 +296,7 @@ def test_limits_that_leave_nothing_exit_3(
     def reached(*args: Any, **more: Any) -> Any:
         raise LimitReached("memory limit of 5 bytes reached")
 
-    monkeypatch.setattr("tuplewise.engine.od.discover.discover_orders", reached)
+    monkeypatch.setattr("tuplewise.engine.od.discover.discover", reached)
     ran = discover(capsys, table)
     assert (ran.code, "memory limit" in ran.err) == (LIMIT, True)
 

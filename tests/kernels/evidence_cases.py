@@ -13,6 +13,7 @@ from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda import evidence
 from tuplewise.gpu_kernels.cuda.clue_counter import Sizes
 from tuplewise.gpu_kernels.cuda.clue_table import Geometry
+from tuplewise.gpu_kernels.words import Comparisons
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from oracles import clues as oracle
@@ -37,13 +38,14 @@ class Case:
         sizes = self.group_sizes or [self.codes.shape[1]]
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
-    def layout(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int8], NDArray[np.bool_]]:
+    def layout(self) -> Comparisons:
         left, right, scope, ordered = zip(*self.comparisons, strict=True)
-        return (
+        return Comparisons(
             np.array(left, dtype=np.int32),
             np.array(right, dtype=np.int32),
             np.array(scope, dtype=np.int8),
             np.array(ordered, dtype=np.bool_),
+            self.nullable,
         )
 
     def expected(self) -> dict[tuple[int, ...], int]:
@@ -62,7 +64,7 @@ def sizes(
 def count(case: Case, of: Sizes | None = None, control: Control | None = None) -> dict[tuple[int, ...], int]:
     """What the twin counts, checked for its promises: sorted, distinct, of the stated types."""
     clues, counts, complete = evidence.run(
-        case.codes, *case.layout(), case.nullable, case.offsets(), control or Control(), sizes=of
+        case.codes, case.layout(), case.offsets(), control or Control(), sizes=of
     )
     assert complete
     assert clues.dtype == np.uint64

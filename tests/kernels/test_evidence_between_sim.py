@@ -44,12 +44,11 @@ def test_rows_around_every_tile_edge_and_bands(many: int, few: int, band: int) -
     codes, layout = gapped_table(rng, 3, many + few), layout_of(rng, 3)
     order = rng.permutation(many + few)
     sides = order[:many], order[many:]
-    shape = layout.left, layout.right, layout.scope, layout.ordered
     told: list[float] = []
-    here = both_orders(cpu.run(codes, *sides, *shape, True, Control()), layout)
+    here = both_orders(cpu.run(codes, *sides, layout.under("unknown"), Control()), layout)
     for geometry in (TINY, SMALL):
         control = Control(progress=told.append)
-        there = cuda.run(codes, *sides, *shape, True, control, sizes=sizes(geometry, band=band))
+        there = cuda.run(codes, *sides, layout.under("unknown"), control, sizes=sizes(geometry, band=band))
         for mine, its in zip(both_orders(there, layout), here, strict=True):
             np.testing.assert_array_equal(mine, its)
     assert max(told) == 1
@@ -68,9 +67,9 @@ def test_sizes_are_halved_when_memory_runs_out(monkeypatch: pytest.MonkeyPatch) 
         return zeros(shape, dtype)
 
     monkeypatch.setattr(clue_counter, "zeros", short)
-    shape = layout.left, layout.right, layout.scope, layout.ordered
     of = sizes(SMALL, slots=1 << 14, most=1 << 14)
-    clues, counts, complete = cuda.run(codes, np.arange(19), np.arange(19, 30), *shape, True, Control(), sizes=of)
+    sides = np.arange(19), np.arange(19, 30)
+    clues, counts, complete = cuda.run(codes, *sides, layout.under("unknown"), Control(), sizes=of)
     assert complete
     assert failures
     assert counts.sum() == 19 * 11

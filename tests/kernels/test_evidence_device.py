@@ -89,7 +89,7 @@ def test_counts_beyond_32_bits() -> None:
     """One clue, 8e9 pairs and more."""
     rows = 130_000
     case = Case(np.zeros((1, rows), dtype=np.int32), [(0, 0, 0, True)])
-    clues, counts, complete = cuda_twin.run(case.codes, *case.layout(), True, case.offsets(), Control())
+    clues, counts, complete = cuda_twin.run(case.codes, case.layout(), case.offsets(), Control())
     assert complete
     assert (clues.tolist(), counts.tolist()) == ([[1]], [rows * (rows - 1) // 2])
     assert counts[0] > 2**32

@@ -85,7 +85,7 @@ def test_pairs_stay_inside_their_group(group_sizes: list[int]) -> None:
 def test_rows_outside_all_groups_are_left_out() -> None:
     case = Case(table(6, 3, 12), same_columns(3, 2))
     offsets = np.array([2, 5, 9], dtype=np.int64)
-    clues, counts, _ = evidence.run(case.codes, *case.layout(), True, offsets, Control(), sizes=sizes(TINY))
+    clues, counts, _ = evidence.run(case.codes, case.layout(), offsets, Control(), sizes=sizes(TINY))
     inner = Case(np.ascontiguousarray(case.codes[:, 2:9]), case.comparisons, [3, 4])
     assert {tuple(map(int, c)): int(n) for c, n in zip(clues, counts, strict=True)} == inner.expected()
 
@@ -122,7 +122,7 @@ def test_a_short_log_is_an_error_not_a_wrong_count(monkeypatch: pytest.MonkeyPat
 def test_counts_beyond_32_bits() -> None:
     """The accumulation of 64-bit counters, from counters that are already large."""
     case = Case(np.zeros((1, 6), dtype=np.int32), [(0, 0, 0, True)])
-    plan = evidence.make_plan(case.codes, *case.layout(), True)
+    plan = evidence.make_plan(case.codes, case.layout())
     of = sizes(TINY)
     device_table = clue_counter.DeviceTable(plan.digits, of)
     row_end = np.full(6, 6, dtype=np.int32)
@@ -200,11 +200,11 @@ def test_a_deadline_gives_back_what_was_counted(monkeypatch: pytest.MonkeyPatch)
             control.stopped.set()
 
     control.progress = stop_at_second
-    _, counts, complete = evidence.run(case.codes, *case.layout(), True, case.offsets(), control, sizes=sizes(SMALL))
+    _, counts, complete = evidence.run(case.codes, case.layout(), case.offsets(), control, sizes=sizes(SMALL))
     assert not complete
     assert 0 < counts.sum() < 24 * 23 // 2
     late = Control(deadline=time.monotonic() - 1)
-    clues, counts, complete = evidence.run(case.codes, *case.layout(), True, case.offsets(), late, sizes=sizes(SMALL))
+    clues, counts, complete = evidence.run(case.codes, case.layout(), case.offsets(), late, sizes=sizes(SMALL))
     assert (len(clues), len(counts), complete) == (0, 0, False)
 
 
@@ -225,7 +225,7 @@ def test_equality_clues_do_not_depend_on_row_order() -> None:
 
 def test_run_is_the_twin_interface() -> None:
     case = Case(table(13, 3, 12), same_columns(3, 2))
-    clues, counts, complete = evidence.run(case.codes, *case.layout(), True, case.offsets(), Control())
+    clues, counts, complete = evidence.run(case.codes, case.layout(), case.offsets(), Control())
     assert complete
     assert {tuple(map(int, c)): int(n) for c, n in zip(clues, counts, strict=True)} == case.expected()
 

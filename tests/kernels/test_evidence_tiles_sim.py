@@ -33,7 +33,7 @@ def test_any_cut_is_the_whole(seed: int) -> None:
 def test_bands_and_tile_edges(tile: tuple[int, int], band: int) -> None:
     codes, layout = random_table(sum(tile), 21, 3)
     pairs = pair_triangle(codes, layout)
-    shape = pairs.codes, pairs.left, pairs.right, layout.scope, layout.ordered, True, *tile
+    shape = pairs.codes, pairs.comparisons, *tile
     here = cpu.run(*shape, Control(), {})
     for geometry in (TINY, SMALL):
         there = cuda.run(*shape, Control(), {}, sizes=sizes(geometry, band=band))

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from oracles import od as oracle
 
-from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, KEY, Dependencies, Targets, members
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, KEY, Dependencies, Targets
 from tuplewise.engine.od.found import FoundDependencies
+from tuplewise.gpu_kernels.words import members
 
 Column = list[int | None]
 

@@ -15,12 +15,13 @@ from od.list_od_tables import FLIGHTS, NAMES, discovered, list_od, random_values
 from oracles import list_od as oracle
 
 from tuplewise.engine.errors import InputError
-from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Dependencies, mask_of, members
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Dependencies, mask_of
 from tuplewise.engine.od.derive import derive_list_ods
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.od.implied import SavedOds, check_against
 from tuplewise.engine.od.list_od import read_od
 from tuplewise.engine.od.order_by import shortest_order_by
+from tuplewise.gpu_kernels.words import members
 
 
 def document_of(saved: SavedOds, **options: Any) -> dict[str, Any]:

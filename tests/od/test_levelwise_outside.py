@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Dependencies, Targets, members
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Dependencies, Targets
 from tuplewise.engine.od.levelwise import find
+from tuplewise.gpu_kernels.words import members
 
 pytestmark = pytest.mark.outside
 

@@ -17,8 +17,7 @@ from benchmarks.answers import Dependency
 from benchmarks.dependency_peers import run_fastod, run_hyfd, run_hyucc, text_frame
 from benchmarks.od_cases import all_departures, stated
 from benchmarks.outside import MissingData
-from tuplewise.engine.fd.discover import discover_functional, discover_keys
-from tuplewise.engine.od.discover import discover_orders
+from tuplewise.engine.od.discover import discover
 from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions, OdDiscoverOptions
 
 pytestmark = pytest.mark.outside
@@ -32,17 +31,17 @@ def ranked(shared: Path, name: str) -> pa.Table:
 
 def orders(table: pa.Table, algorithm: Algorithm = "hybrid") -> list[Dependency]:
     relation = tuplewise.load(table)
-    return stated(discover_orders(relation, OdDiscoverOptions(algorithm=algorithm, device="cpu")).dependencies)
+    return stated(discover(relation, OdDiscoverOptions(algorithm=algorithm, device="cpu")).dependencies)
 
 
 def functional(table: pa.Table, algorithm: Algorithm = "hybrid") -> list[Dependency]:
     options = FdDiscoverOptions(algorithm=algorithm, nulls="value", device="cpu")
-    return stated(discover_functional(tuplewise.load(table), options).dependencies)
+    return stated(discover(tuplewise.load(table), options).dependencies)
 
 
 def keys(table: pa.Table, algorithm: Algorithm = "hybrid") -> list[Dependency]:
     options = KeyDiscoverOptions(algorithm=algorithm, nulls="value", device="cpu")
-    return stated(discover_keys(tuplewise.load(table), options).dependencies)
+    return stated(discover(tuplewise.load(table), options).dependencies)
 
 
 def as_set(dependencies: list[Dependency]) -> set[Any]:

@@ -22,7 +22,6 @@ from tuplewise.engine.errors import InputError
 from tuplewise.engine.local_table import LocalTable, count_agreeing
 from tuplewise.engine.od import candidates, discover, levelwise, search
 from tuplewise.engine.od.dependency import Targets
-from tuplewise.engine.od.discover import discover_orders
 from tuplewise.engine.od.found import Discovery, FoundDependencies
 from tuplewise.engine.options import OdDiscoverOptions
 from tuplewise.engine.run import Run
@@ -192,9 +191,9 @@ def test_what_is_left_of_a_time_limit_is_for_small_contexts(monkeypatch: pytest.
     rng = np.random.default_rng(7)
     frame = pd.DataFrame({f"c{i}": rng.integers(0, v, 300) for i, v in enumerate((2, 5, 9, 40, 70))})
     relation = tw.load(frame.assign(c1=frame.c4 // 9, c2=-frame.c3 // 4))
-    whole = as_set(found_of(discover_orders(relation)))
+    whole = as_set(found_of(discover.discover(relation, OdDiscoverOptions())))
     monkeypatch.setattr(discover, "SHARE_OF_LEVELS", 1.0)  # none is left for the search of all at once
-    late = discover_orders(relation, OdDiscoverOptions(device="cpu", time_limit=60))
+    late = discover.discover(relation, OdDiscoverOptions(device="cpu", time_limit=60))
     assert (late.partial, late.complete_context, as_set(found_of(late))) == (False, None, whole)
     assert late.search["by_level"]["levels"]
     by_level = levelwise.find
@@ -204,7 +203,7 @@ def test_what_is_left_of_a_time_limit_is_for_small_contexts(monkeypatch: pytest.
         return replace(found, reached=search.TIME_LIMIT, complete_context=1)
 
     monkeypatch.setattr(levelwise, "find", two_levels)
-    some = discover_orders(relation, OdDiscoverOptions(device="cpu", time_limit=60))
+    some = discover.discover(relation, OdDiscoverOptions(device="cpu", time_limit=60))
     assert (some.partial, some.complete_context) == (True, 1)
     assert as_set(found_of(some)) == {d for d in whole if len(d[0]) <= 1}
     assert some.notes[-1].endswith(
@@ -244,9 +243,9 @@ def test_estimates_leave_out_what_nulls_leave_out() -> None:
 def test_wide_tables_need_a_bound() -> None:
     relation = tw.load(pd.DataFrame(np.zeros((3, 65), dtype=np.int64)))
     with pytest.raises(InputError, match=r"columns of the table: 65; allowed: 64 without a bound. Bound the search"):
-        discover_orders(relation)
+        discover.discover(relation, OdDiscoverOptions())
     for bound in ({"max_context": 1}, {"time_limit": 60}):
-        found = discover_orders(relation, OdDiscoverOptions(**bound))
+        found = discover.discover(relation, OdDiscoverOptions(**bound))
         assert found.algorithm == "levelwise"
         assert len(found.dependencies) == 65
-    assert discover_orders(relation.select(relation.column_names[:64])).algorithm == "hybrid"
+    assert discover.discover(relation.select(relation.column_names[:64]), OdDiscoverOptions()).algorithm == "hybrid"

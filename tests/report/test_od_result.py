@@ -19,7 +19,7 @@ import pytest
 
 import tuplewise as tw
 from tuplewise.engine.dc.rule_text import read_rule
-from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY, Dependencies, context_words, mask_of
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY, Dependencies, mask_of
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions, OdDiscoverOptions
 from tuplewise.engine.report import csv as csv_report
@@ -29,6 +29,7 @@ from tuplewise.engine.report.fd_result import FdResult, KeyResult
 from tuplewise.engine.report.od_check_result import OdCheckResult
 from tuplewise.engine.report.od_result import OdResult
 from tuplewise.engine.report.sql import writer_of
+from tuplewise.gpu_kernels.words import mask_words
 
 ENVELOPE = [
     "schema", "command", "version", "tables", "options", "device", "device_reason", "spark", "timings_seconds",
@@ -54,7 +55,7 @@ ODS: list[Entry] = [
 def discovery(entries: Sequence[Entry], options: Any, **more: Any) -> Discovery:
     """A discovery with these contexts, kinds and sides."""
     relation = more.pop("relation", None) or tw.load(FLIGHTS, name="flights")
-    words = context_words(len(relation.columns))
+    words = mask_words(len(relation.columns))
     kind, left, right = (np.array([e[i] for e in entries], dtype=np.int32) for i in (1, 2, 3))
     masks = np.array([mask_of(e[0], words) for e in entries], dtype=np.uint64).reshape(len(entries), words)
     known: dict[str, Any] = {

@@ -19,11 +19,8 @@ from watched import Watched, WatchedCounter
 
 import tuplewise as tw
 from tuplewise.engine.dc import distributed as dc_distributed
-from tuplewise.engine.dc import distributed_discover as dc_discover
-from tuplewise.engine.dc import distributed_evidence
 from tuplewise.engine.dc.violations import distributed as violations
 from tuplewise.engine.od import distributed as od_distributed
-from tuplewise.engine.od import distributed_discover as od_discover
 from tuplewise.engine.od import search
 from tuplewise.engine.options import RunOn
 from tuplewise.engine.options.discovery import Algorithm
@@ -99,11 +96,11 @@ def small_sizes(tile_rows: int = 150, least_rows: int = 60) -> ExitStack:
 
     opened = ExitStack()
     opened.enter_context(patch.object(run, "cluster_sizes", sizes))
-    opened.enter_context(patch.object(dc_discover, "SparkDcTable", SmallDcTable))
-    opened.enter_context(patch.object(od_discover, "SparkContextTable", SmallContextTable))
+    opened.enter_context(patch.object(dc_distributed, "SparkDcTable", SmallDcTable))
+    opened.enter_context(patch.object(od_distributed, "SparkContextTable", SmallContextTable))
     opened.enter_context(patch.object(search, "ALL_AT_ONCE", -1))
     counting = partial(pair_tiles.count_pairs, least_pairs=20_000)
-    opened.enter_context(patch.object(distributed_evidence, "count_pairs", counting))
+    opened.enter_context(patch.object(pair_tiles, "count_pairs", counting))
     return opened
 
 

@@ -22,14 +22,12 @@ import tuplewise as tw
 from tuplewise.engine import placement
 from tuplewise.engine.cli import main as cli
 from tuplewise.engine.errors import InputError
-from tuplewise.engine.fd.discover import discover_functional, discover_keys
 from tuplewise.engine.loop import ComparedPairs
 from tuplewise.engine.od import distributed_check, search
 from tuplewise.engine.od.check import OTHER_ROWS
-from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY, Dependencies, Targets, members
-from tuplewise.engine.od.discover import discover_orders, most_bytes_to_search
-from tuplewise.engine.od.distributed import SparkContextTable
-from tuplewise.engine.od.distributed_discover import discover_on_spark
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY, Dependencies, Targets
+from tuplewise.engine.od.discover import discover, most_bytes_to_search, targets_of
+from tuplewise.engine.od.distributed import SparkContextTable, discover_on_spark
 from tuplewise.engine.od.lexicographic import check_orders
 from tuplewise.engine.od.list_od import read_od
 from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions, OdDiscoverOptions
@@ -43,7 +41,7 @@ from tuplewise.engine.table.relation import Column, Relation
 from tuplewise.engine.table.table import open_table
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.order import lay_out_orders
-from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, as_flags, as_masks, outcomes
+from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, as_flags, as_masks, members, outcomes
 
 POSITIONS = np.sort(np.random.default_rng(3).choice(10**11, 400, replace=False))
 ROWS = 120
@@ -310,10 +308,10 @@ def test_a_file_searched_in_spark_gives_the_same_bytes(
     assert there["device_reason"].startswith("kernels run in the tasks of Spark")
 
 
-FIND = [
-    (discover_orders, Targets.of_orders, OdDiscoverOptions(device="cpu")),
-    (discover_functional, Targets.of_functional, FdDiscoverOptions(device="cpu", nulls="value")),
-    (discover_keys, lambda columns: Targets.of_keys(), KeyDiscoverOptions(device="cpu", algorithm="hybrid")),
+KINDS: list[Any] = [
+    OdDiscoverOptions(device="cpu"),
+    FdDiscoverOptions(device="cpu", nulls="value"),
+    KeyDiscoverOptions(device="cpu", algorithm="hybrid"),
 ]
 
 
@@ -322,9 +320,9 @@ FIND = [
 def test_each_discovery_is_done_in_spark(spark: Any) -> None:
     relation = relation_of(dense(table_of(4)[:, 9:50]))
     held = Held.of(spark, relation, POSITIONS[: relation.rows])
-    for find, targets_of, options in FIND:
-        searched = (held, targets_of(len(relation.columns)), options, getattr(options, "nulls", "value"))
-        here, there = find(relation, options), discover_on_spark(*searched, Run())
+    for options in KINDS:
+        searched = (held, targets_of(options, len(relation.columns)), options)
+        here, there = discover(relation, options), discover_on_spark(*searched, Run())
         for part in ("contexts", "kind", "left", "right"):
             assert np.array_equal(getattr(there.dependencies, part), getattr(here.dependencies, part))
         assert len(here.dependencies)
@@ -345,7 +343,7 @@ def test_a_table_without_pairs_is_searched_here(spark: Any, rows: int) -> None:
     frame = spark.createDataFrame([(1, 2)][:rows], "a int, b int")
     table = open_table(frame, most_bytes=0)
     assert isinstance(table, TableInSpark)
-    there, here = discover_orders(table, options), discover_orders(tw.load(frame))
+    there, here = discover(table, options), discover(tw.load(frame), OdDiscoverOptions())
     assert np.array_equal(there.dependencies.contexts, here.dependencies.contexts)
     assert there.notes == here.notes
     assert there.options == options

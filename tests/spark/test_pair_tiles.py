@@ -14,7 +14,6 @@ from held import unread
 
 import tuplewise as tw
 from tuplewise.engine.cli import main as cli
-from tuplewise.engine.dc import distributed_evidence
 from tuplewise.engine.errors import DeviceError, LimitReached
 from tuplewise.engine.spark import jobs, pair_tiles
 from tuplewise.engine.spark.pair_tiles import CountedClues, bucket_of, count_pairs
@@ -43,7 +42,7 @@ def many_tiles(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         asked.append(1)
         return count_pairs(*given, **{**how, "least_pairs": 200})
 
-    monkeypatch.setattr(distributed_evidence, "count_pairs", cut)
+    monkeypatch.setattr(pair_tiles, "count_pairs", cut)
     return asked
 
 

@@ -46,7 +46,6 @@ def check_rules(
     ----------
     table : Relation or TableInSpark
     rules : about two tuples or one
-    options : DcCheckOptions or None
     run : reports progress of "checking"; None: a run that begins now, with the options' limits
 
     Raises

@@ -58,12 +58,9 @@ def find(
 
     Parameters
     ----------
-    space : PredicateSpace
-        Its options say nulls, max_predicates, minimality and seed.
-    run : Run
-        Told of the phases "sample", "focused_sample", "inversion" and "refinement"; its limits end the work.
-    lap : callable
-        Called with a phase's name when its work is over.
+    space : its options say nulls, max_predicates, minimality and seed
+    run : told of the phases "sample", "focused_sample", "inversion" and "refinement"; its limits end the work
+    lap : called with a phase's name when its work is over
 
     Raises
     ------

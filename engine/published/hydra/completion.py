@@ -129,13 +129,10 @@ class Completion:
 
     Parameters
     ----------
-    work : Work
-        Codes, device and deadline.
+    work : codes, device and deadline
     keep_nulls : whether null is a value
-    delta : Delta
-        Where violating pairs go.
-    progress : callable or None
-        Called with the share of constraints that are done. What it raises ends the walk.
+    delta : where violating pairs go
+    progress : called with the share of constraints that are done. What it raises ends the walk.
     """
 
     def __init__(

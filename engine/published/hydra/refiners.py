@@ -73,10 +73,8 @@ class PredicateWeights:
 
     Parameters
     ----------
-    sample : EvidenceSet
-        Distinct evidences of the random sample, with counts.
-    arrays : ConstraintArrays
-        The preliminary constraints.
+    sample : distinct evidences of the random sample, with counts
+    arrays : the preliminary constraints
     """
 
     def __init__(self, sample: EvidenceSet, arrays: ConstraintArrays) -> None:

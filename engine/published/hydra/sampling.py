@@ -96,8 +96,7 @@ class Sample:
 
     Attributes
     ----------
-    random : ClueSet
-        Distinct evidences of the random sample over the space, with counts.
+    random : distinct evidences of the random sample over the space, with counts
     random_pairs : pairs of rows in it
     evidences : those of both samples
     foci : every focus

@@ -59,7 +59,6 @@ class PublishedIndexes:
     ----------
     codes : int32 (rows, columns), C order
         Codes that keep the order of values, -1 for null; a grown array with these rows first is given later.
-    space : PredicateSpace
     constraints : the numbers of each one's predicates; one without predicates is violated by every pair
     nulls : "unknown" or "value"
     seed : of the sample that correlations are taken from
