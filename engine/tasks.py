@@ -279,7 +279,7 @@ def check_contract(
     from tuplewise.engine.contract.tables import tables_of_contract
 
     named = tables_of_contract(contract, tables)
-    opened = _open_all(named, options, run, reading)
+    opened = _open_all(named, options, run, reading, contract)
     found = check(contract, opened, options, run, sources=named, reading=reading)
     return ContractResult(found, **run.handed_on(_record(options, reading, shown)))
 
@@ -333,15 +333,51 @@ def _diff_with_table(
 
 
 def _open_all(
-    tables: Mapping[str, Any], options: RunOptions, run: TaskRun, reading: LoadOptions | None
+    tables: Mapping[str, Any],
+    options: RunOptions,
+    run: TaskRun,
+    reading: LoadOptions | None,
+    contract: Contract | None = None,
 ) -> dict[str, Table]:
-    """Tables of any size, opened under their names."""
+    """Tables of any size, opened under their names; with the types of a contract where their values allow it."""
     from tuplewise.engine.ind.tables import options_of_tables
     from tuplewise.engine.placement import most_bytes_here
 
     each, most = options_of_tables(tables, reading), most_bytes_here(options)
-    read = {name: run.open(table, each[name], most, options.device) for name, table in tables.items()}
-    return {name: replace(table, name=name) for name, table in read.items()}
+    opened = {}
+    for name, source in tables.items():
+        typed, needed = each[name], None
+        if contract is not None:
+            typed, needed = _as_kept(contract, name, source, typed)
+        try:
+            table = run.open(source, typed, most, options.device, needed)
+        except InputError:
+            if typed == each[name]:
+                raise
+            table = run.open(source, each[name], most, options.device, needed)
+        opened[name] = replace(table, name=name)
+    return opened
+
+
+def _as_kept(contract: Contract, name: str, source: Any, reading: LoadOptions) -> tuple[LoadOptions, Needed]:
+    """Reading options with the types that a contract has for a table; and the columns that it names.
+
+    A file tells types by its values alone: codes of digits are text in the contract, and may look like numbers.
+    """
+    from tuplewise.engine.contract.forms import InclusionDependency, columns_of
+
+    names = _names_before(source, reading)
+    columns = contract.tables[name].columns or ()
+    named = {column.name for column in columns}
+    for rule in contract.accepted():
+        if isinstance(rule.form, InclusionDependency):
+            named |= {a.column for a in (*rule.form.dependent, *rule.form.referenced) if a.table == name}
+        elif rule.table == name:
+            named.update(columns_of(rule.form))
+    known = set(names[0]) if names else set()
+    types = {c.name: c.type for c in columns if c.type is not None and c.name in known and c.name not in reading.types}
+    typed = replace(reading, types={**types, **reading.types}) if types else reading
+    return typed, _needed(named & known, reading) if known else None
 
 
 def _needed(named: set[str], reading: LoadOptions | None) -> frozenset[str] | None:

@@ -113,7 +113,7 @@ class CheckedRule:
 
 
 _FITS = {
-    "decimal": ("decimal", "integer"),
+    "decimal": ("decimal", "integer", "double"),
     "double": ("double", "decimal", "integer"),
     "timestamp": ("timestamp", "date"),
 }

@@ -20,7 +20,7 @@ from tuplewise.engine.contract.contract import (
     Status,
     Tolerance,
 )
-from tuplewise.engine.contract.forms import Key, check_kind, read_form, read_inclusion
+from tuplewise.engine.contract.forms import Key, Range, ValueSet, check_kind, read_form, read_inclusion
 from tuplewise.engine.errors import InputError, RuleError, Wording, joined, message, near_names, number_of
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.report import files
@@ -87,10 +87,12 @@ class ContractFile:
         for table in proposed_tables(profile, self.path.parent):
             self.add_table(table)
         found = proposed_rules(profile)
-        added = self.add_rules(found)
+        decided = {_of_column(rule) for rule in before} - {None}
+        added = self.add_rules([rule for rule in found if _of_column(rule) not in decided])
         self.save()
         rejected = {rule.identity for rule in before if rule.status == "rejected"}
-        again = sum(rule.identity in rejected for rule in found)
+        refused_of = {_of_column(rule) for rule in before if rule.status == "rejected"} - {None}
+        again = sum(rule.identity in rejected or _of_column(rule) in refused_of for rule in found)
         refused = f"; {number_of(again, 'rejected one')} not proposed again" if again else ""
         return f"{number_of(len(added), 'rule')} proposed in {str(self.path)!r}, {len(before):,} were there{refused}"
 
@@ -294,6 +296,13 @@ def _with_statuses(text: str, changes: Sequence[tuple[StatusPlace, str]]) -> str
     return text
 
 
+def _of_column(rule: ContractRule) -> tuple[str, str, str] | None:
+    """Table, kind and column of a range or a set of values: others are not proposed beside what is there."""
+    if isinstance(rule.form, (Range, ValueSet)):
+        return (rule.table, rule.kind, rule.form.column)
+    return None
+
+
 def read_contract(given: Any) -> Contract:
     """A contract from the path of its file; a Contract as it is."""
     return given if isinstance(given, Contract) else ContractFile(given).contract
@@ -350,7 +359,15 @@ def _said(error: Any) -> str:
     if error.validator == "additionalProperties":
         known = list(error.schema.get("properties", {}))
         unknown = [key for key in value if key not in known]
-        return message("there is no such entry", unknown[0], hint=near_names(str(unknown[0]), known))
+        hints = dict.fromkeys(filter(None, (near_names(str(one), known) for one in unknown)))
+        listed = ", ".join(map(repr, unknown))
+        said = "there is no such entry" if len(unknown) == 1 else "there are no such entries"
+        return f"{said}: {listed}" + "".join(f". {hint}" for hint in hints)
+    if error.validator in ("minProperties", "maxProperties"):
+        allowed = " and ".join(error.schema.get("properties", ()))
+        return f"{name}: it needs one of {allowed}" if allowed else f"{name}: it needs one at least"
+    if error.validator == "pattern":
+        return message(str(name), value, "letters, digits, _ . and -, the first a letter or a digit")
     if error.validator == "enum":
         return message(str(name), value, ", ".join(allowed), near_names(str(value), allowed))
     if error.validator == "const":

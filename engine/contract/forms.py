@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from tuplewise.engine.dc.constraint import NULL, Constant, DenialConstraint, Operator, Predicate
 from tuplewise.engine.dc.rule_text.reading import read_rule
-from tuplewise.engine.dc.rule_text.scanner import Cursor, number_constant
+from tuplewise.engine.dc.rule_text.scanner import Cursor, number_constant, spells_number
 from tuplewise.engine.errors import Fault, RuleError, message, near_hint
 from tuplewise.engine.ind.dependency import InclusionDependency, parse_ind
 from tuplewise.engine.report.dependencies import Direction, FunctionalDependency, Key, OrderCompatibility
@@ -244,7 +244,11 @@ class _FormReader(Cursor):
         """The name of a column: in quotes, or a known one, or a plain word."""
         at = self.skip_blanks()
         names = self.columns or ()
-        name = self.quoted() if self.sees("`", '"') else self.bare_name(names, _FOLLOWS, _UNTIL)
+        quoted = self.sees("`", '"')
+        name = self.quoted() if quoted else self.bare_name(names, _FOLLOWS, _UNTIL)
+        if not quoted and name not in names and (spells_number(name) or name.startswith("'")):
+            hint = "Constants stand in the kinds range (age >= 4), values and dc (not(t.age <= 0))"
+            raise Fault(f"expected the name of a column, found {name!r}", at, hint)
         if names and name not in names:
             self.unknown.append(Fault(f"no column of the name {name!r}", at, near_hint(name, names)))
         return name
@@ -321,12 +325,17 @@ def _values(reader: _FormReader) -> ValueSet:
 def _range(reader: _FormReader) -> Range:
     column = reader.name()
     if reader.take_word("between"):
+        at = reader.skip_blanks()
         low = reader.constant()
         reader.expect_word("and")
-        return Range(column, low, reader.constant())
+        high = reader.constant()
+        if "text" not in (low.type, high.type) and Decimal(low.text) > Decimal(high.text):
+            raise Fault(f"a range from {low} to {high} holds nothing", at, "The lower end comes first")
+        return Range(column, low, high)
     sign = reader.take("<=", ">=")
     if sign is None:
-        raise reader.fault("expected between, >= or <=")
+        hint = f"The ends of a range belong to it. Without them, kind dc: not(t.{quote_name(column)} <= 0)"
+        raise reader.fault("expected between, >= or <=", hint if reader.sees("<", ">") else None)
     end = reader.constant()
     return Range(column, end, None) if sign == ">=" else Range(column, None, end)
 

@@ -30,8 +30,9 @@ def tables_of_contract(contract: Contract, given: Any = None) -> dict[str, Any]:
         return dict(zip(contract.tables, named.values(), strict=True))
     for name in named:
         if name not in contract.tables:
+            near = near_names(name, contract.tables)
             named_so = "Name it: NAME=PATH on the command line, {name: table} in Python"
-            hint = near_names(name, contract.tables) or named_so
+            hint = f"{near} {named_so}" if near else named_so
             raise InputError(message(f"no table of this name in contract {contract.name!r}", name, hint=hint))
     return named
 
