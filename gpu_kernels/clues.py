@@ -1,6 +1,6 @@
-"""Front door: distinct clues of chosen pairs of rows, each handed out once.
+"""Front door: distinct clues of chosen pairs of rows, each returned once.
 
-Discovery on large tables compares few of all pairs, in many portions, and only wants to know which clues there are.
+Discovery on large tables compares a small share of all pairs, in many portions, and needs each clue only once.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from tuplewise.gpu_kernels.words import ClueLayout
 
 @dataclass(frozen=True, eq=False)
 class NewClues:
-    """The clues that a portion of pairs brought.
+    """Clues that a portion of pairs added.
 
     Attributes
     ----------
     clues : uint64 array (new, words), sorted, distinct, of both orders
     rows : int32 array (new, 2)
-        A pair (t, u) that left each; with no rows where the device doesn't tell.
+        A pair (t, u) that has each clue; no rows where the device doesn't report pairs.
     ordered_pairs : int
-        How many ordered pairs were compared (twice the number of pairs of rows).
+        Number of ordered pairs compared (twice the number of pairs of rows).
     complete : bool
-        False where a deadline came first: then some pairs were not compared.
+        False where the deadline passed first, so that some pairs were not compared.
     """
 
     clues: NDArray[np.uint64]
@@ -56,10 +56,10 @@ def _sorted(clues: NDArray[np.uint64], rows: NDArray[np.int32], pairs: int, comp
 
 
 class ComparableRows:
-    """The rows of a table, laid out once, whose pairs are then compared in portions. Make one with `lay_out`.
+    """Rows of a table, laid out once and then compared in portions. Make one with `lay_out`.
 
-    Each clue is returned once in the life of the object, by the first call that meets it; both orders of a pair count
-    as met.
+    Each clue is returned once in the life of the object, by the first call that meets it. A pair counts as met in both
+    orders.
     """
 
     def __init__(self, twin: _Twin, layout: ClueLayout, device: Device, threads: int | None) -> None:
@@ -73,22 +73,22 @@ class ComparableRows:
         progress: Callable[[float], None] | None = None,
         threads: int | None = None,
     ) -> NewClues:
-        """Compare all pairs of different rows inside cluster pairs. Calls may run at the same time.
+        """Compare all pairs of different rows inside cluster pairs. Thread-safe.
 
         Parameters
         ----------
         pairs : ClusterPairs
-            Left sets are t, right sets are u; of reflexive ones each pair of rows is compared once.
+            Rows of left sets are t, rows of right sets are u. In reflexive pairs each pair of rows is compared once.
         deadline : float or None
             `time.monotonic()` value; comparing ends soon after it and the result is marked incomplete.
         threads : int or None
-            Of the CPU twin; None: as many as were asked for when the rows were laid out.
+            Threads of the CPU twin; None: as many as `lay_out` was given.
 
         Notes
         -----
-        Cost: a pair costs comparisons / 4 vector operations of 8 lanes and one look at a table (CPU; floor: that
-        look, about one cycle); a row of a cluster one gather of its columns. Memory: the codes once, row by row; a
-        table of at most 64 MiB, or a hash table of the distinct clues.
+        Cost on the CPU: comparisons / 4 vector operations of 8 lanes and one table look-up for each pair (floor: the
+        look-up, about one cycle); one gather of its columns for each row of a cluster. Memory: one copy of the codes,
+        row by row; a table of at most 64 MiB, or a hash table of the distinct clues.
 
         Source: notes on large tables of this project; comparing follows `cpu.evidence`, without ranks.
         """
@@ -113,12 +113,12 @@ class ComparableRows:
         t, u : int32 arrays (k,)
             A pair of a row with itself counts like any other.
         counting : bool
-            Return all distinct clues with their counts (2 k in all), not only new ones; nothing is then marked as met.
+            Return all distinct clues with their counts (2 k in all), not only the new ones, and mark none as met.
 
         Notes
         -----
-        Cost: two gathers and the comparisons one by one a pair: for samples and witnesses, on the CPU for every
-        device (such pairs are few and scattered).
+        Cost: two gathers for each pair, then its comparisons one by one. Runs on the CPU for every device: it serves
+        samples and witnesses, which are few and scattered pairs.
         """
         if t.shape != u.shape or t.ndim != 1:
             raise ValueError(f"t and u: arrays of shapes {t.shape} and {u.shape}; allowed: two of one length")

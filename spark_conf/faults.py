@@ -129,7 +129,7 @@ def _of_master(settings: Mapping[str, str], kind: Kind, profile: str | None, dep
 
 
 def _only_loopback(settings: Mapping[str, str], master: str) -> bool:
-    """Whether the driver listens where executors on other machines can't reach it."""
+    """Tell whether the driver listens where executors on other machines can't reach it."""
     local = {"localhost", "::1", socket.gethostname()}
 
     def here(host: str) -> bool:

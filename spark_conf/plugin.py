@@ -25,17 +25,17 @@ def rapids_jar() -> Path | None:
 
 
 def has_plugin(settings: Mapping[str, str]) -> bool:
-    """Whether a configuration loads the plugin."""
+    """Tell whether a configuration loads the plugin."""
     return PLUGIN_CLASS in (name.strip() for name in settings.get("spark.plugins", "").split(","))
 
 
 def only_explains(settings: Mapping[str, str]) -> bool:
-    """Whether the plugin only says what it would do, which needs no GPU."""
+    """Tell whether the plugin only says what it would do, which needs no GPU."""
     return settings.get("spark.rapids.sql.mode", "").lower() == "explainonly"
 
 
 def names_jar(settings: Mapping[str, str], *keys: str) -> bool:
-    """Whether one of these settings names the plugin's jar or package."""
+    """Tell whether one of these settings names the plugin's jar or package."""
     return any("rapids" in settings.get(key, "").lower() for key in keys)
 
 
@@ -58,6 +58,6 @@ def add_jar(settings: dict[str, str], *, local: bool, driver_here: bool = True) 
 
 
 def driver_has_jar(settings: Mapping[str, str]) -> bool:
-    """Whether the class path of a driver on this machine holds the plugin's jar."""
+    """Tell whether the class path of a driver on this machine holds the plugin's jar."""
     parts = settings.get("spark.driver.extraClassPath", "").split(os.pathsep)
     return any("rapids" in part.lower() and Path(part).exists() for part in parts)

@@ -278,7 +278,7 @@ def fill_box(
 def may_hold(
     zones: NDArray[np.int32], at: int, low: NDArray[np.int32], high: NDArray[np.int32], other: NDArray[np.int32]
 ) -> bool:
-    """Whether a block may hold a row of a box."""
+    """Tell whether a block may hold a row of a box."""
     for c in range(len(low)):
         least, largest = zones[at + 2 * c], zones[at + 2 * c + 1]
         if largest < low[c] or least > high[c] or (least == largest and least == other[c]):
@@ -291,7 +291,7 @@ def holds(
     row: NDArray[np.int32], columns: NDArray[np.int32], low: NDArray[np.int32], high: NDArray[np.int32],
     other: NDArray[np.int32],
 ) -> bool:  # fmt: skip
-    """Whether a box holds a row."""
+    """Tell whether a box holds a row."""
     for c in range(len(columns)):
         value = row[columns[c]]
         if value < low[c] or value > high[c] or value == other[c]:

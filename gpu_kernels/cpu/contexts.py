@@ -90,7 +90,7 @@ class State:
         )
 
     def violated(self, clues: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Whether each context, of all targets, is ruled out by one of these clues: bool (N,)."""
+        """Tell whether each context, of all targets, is ruled out by one of these clues: bool (N,)."""
         first = self._has.shape[2]
         _, has, present = self._with(clues)
         result = [np.zeros(0, dtype=np.bool_)]

@@ -23,7 +23,7 @@ def hash_words(words):
 
 @inlined
 def same_words(words, others):
-    """Whether two sets of as many words are the same."""
+    """Tell whether two sets of as many words are the same."""
     w = 0
     while w < len(words) and words[w] == others[w]:
         w += 1

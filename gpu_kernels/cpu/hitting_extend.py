@@ -26,7 +26,7 @@ FIRST_WORDS = 4  # words tested one by one before: most critical edges are found
 def misses_some(
     sets: NDArray[np.uint64], edges: NDArray[np.uint64], vertices: int, control: Control
 ) -> NDArray[np.bool_]:
-    """Whether each set misses at least one edge: bool (sets,).
+    """Tell whether each set misses at least one edge: bool (sets,).
 
     Cost: edges / 64 words for each vertex in which a set differs from the one before it.
     """
@@ -219,7 +219,7 @@ def _some_critical(once, own, joined, first, last):
 
 @helper
 def _stays_critical(once, own, joined, last):
-    """Whether an edge before `last` is hit only once, by `own`, and not by the vertex that joins."""
+    """Tell whether an edge before `last` is hit only once, by `own`, and not by the vertex that joins."""
     whole = last // 64
     b = 0
     while b < min(whole, FIRST_WORDS):

@@ -118,7 +118,7 @@ def _next_witness(has, start, last, added, number, own):
 
 @helper
 def _still_minimal(has, first, last, added, number, witness, child_witness, held, vertex):
-    """Whether each vertex keeps a critical edge when `vertex`, the last of `added`, joins; moves the witnesses on.
+    """Tell whether each vertex keeps a critical edge when `vertex`, the last of `added`, joins; moves the witnesses on.
 
     Vertices chosen above this search have their critical edges at `first[x]` to `last[x]`; those of `added` have theirs
     among the edges that were uncovered at its start, before `last[-1]`.

@@ -56,7 +56,7 @@ def narrow_candidates(chosen, candidates, group_masks, exclusive, max_groups):
 
 @helper
 def pair_allowed(chosen, vertex, partner, wanted):
-    """Whether a vertex and its mirror may be added together: not where that makes their group trivial or shared."""
+    """Tell whether a vertex and its mirror may be added together: no where that makes their group trivial or shared."""
     g = wanted.group[vertex]
     if wanted.group[partner] != g:
         return True

@@ -43,7 +43,7 @@ def run(
 def still_minimal(
     sets: NDArray[np.uint64], edges: NDArray[np.uint64], removed: NDArray[np.uint64], vertices: int, control: Control
 ) -> NDArray[np.bool_]:
-    """Whether sets that were minimal for `edges` and `removed` are minimal for `edges`: bool (sets,).
+    """Tell whether sets that were minimal for `edges` and `removed` are minimal for `edges`: bool (sets,).
 
     Cost: sets times removed edges; and for sets that lose a critical edge, edges / 64 words for each vertex in which
     one differs from the one before it.
@@ -136,7 +136,7 @@ def _losing(sets, removed):
 
 @kernel("int16[:, ::1], int64[::1], uint64[:, ::1]")
 def _minimal(paths, lengths, has):
-    """Whether each vertex of each set hits an edge that no other of the set hits: bool (sets,)."""
+    """Tell whether each vertex of each set hits an edge that no other of the set hits: bool (sets,)."""
     result = np.empty(len(paths), dtype=np.bool_)
     hit = np.zeros((paths.shape[1] + 1, has.shape[1]), dtype=np.uint64)
     once = np.zeros_like(hit)
@@ -161,7 +161,7 @@ def _minimal(paths, lengths, has):
 
 @helper
 def _meet(once, own):
-    """Whether two bitmaps share a bit; most that do share one soon."""
+    """Tell whether two bitmaps share a bit; most that do share one soon."""
     b = 0
     while b < len(once) and once[b] & own[b] == 0:
         b += 1

@@ -142,7 +142,7 @@ def with_room(pairs, used, number):
 
 @helper
 def same_sort(checks, k, other):
-    """Whether a later check is of order compatibility in the same context, with the same left column."""
+    """Tell whether a later check is of order compatibility in the same context, with the same left column."""
     return (
         checks.which[k] == checks.which[other]
         and checks.kind[other] >= ASCENDING

@@ -70,7 +70,7 @@ def _longer(log_keys, log_rows, logged):
 
 @helper
 def all_seen(keys, valid, low, high, seen):
-    """Whether `seen`, uint8 (keys,), has the keys of all valid lanes from `low` to `high`: how most rows end.
+    """Tell whether `seen`, uint8 (keys,), has the keys of all valid lanes from `low` to `high`: how most rows end.
 
     `valid`: uint32 (lanes,), all bits where a lane counts, else 0.
     """

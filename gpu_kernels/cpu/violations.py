@@ -42,7 +42,7 @@ def mixed(row):
 
 @helper
 def number_classes(rows, bounds, members, total, scratch):
-    """Whether classes are best sorted by a pass over the order of all rows; then numbers[row] = class, -1: none.
+    """Tell whether classes are best sorted by a pass over the order of all rows; then numbers[row] = class, -1: none.
 
     Measured (ns): a row of such a pass, of a small class, of a step of the sort of a large one.
     """
@@ -145,7 +145,7 @@ def scatter_by_order(order, marks, numbers, cursors, new_rows, new_marks):
 
 @helper
 def any_swaps(rows, marks, column, ascending, descending):
-    """Whether there is a swap in either direction, as far as each is asked for."""
+    """Tell whether there is a swap in either direction, as far as each is asked for."""
     rises = falls = False
     largest, before_largest = np.int32(LOWEST), np.int32(LOWEST)  # of B in the class so far; over strictly smaller A
     least, before_least = np.int32(HIGHEST), np.int32(HIGHEST)
@@ -256,7 +256,7 @@ def keep_first(found, order, most):
 
 @helper
 def any_different(rows, bounds, column, strict):
-    """Whether a row has another code than the first of its class; `strict`: nulls differ from nothing."""
+    """Tell whether a row has another code than the first of its class; `strict`: nulls differ from nothing."""
     for c in range(len(bounds)):
         low, high = bounds[c, 0], bounds[c, 1]
         code = column[rows[low]]

@@ -127,7 +127,7 @@ class _Queue:
             self._parts.extend(counter.parts)
 
     def over(self) -> bool:
-        """Whether no launch may begin any more."""
+        """Tell whether no launch may begin any more."""
         return self._stopped or self._control.over()
 
     def tell(self, pairs: int) -> None:

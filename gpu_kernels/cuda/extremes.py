@@ -72,7 +72,7 @@ def shift_codes_kernel(codes, step, shifted):
 
 @cuda.jit(device=True)
 def satisfies(code, limit, largest):
-    """Whether a code is at least (not `largest`: at most) the limit."""
+    """Tell whether a code is at least (not `largest`: at most) the limit."""
     return code >= limit if largest else code <= limit
 
 

@@ -117,7 +117,7 @@ def lies(bounds, node, boxes, k):
 
 @cuda.jit(device=True)
 def in_box(codes, i, boxes, k):
-    """Whether the right row at place i is in the box of left row k."""
+    """Tell whether the right row at place i is in the box of left row k."""
     for d in range(codes.shape[0]):
         code = codes[d, i]
         if code < boxes[d, LOWEST, k] or code > boxes[d, HIGHEST, k]:
