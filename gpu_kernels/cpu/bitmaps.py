@@ -276,8 +276,7 @@ def find_bitmaps(left, clusters, codes, compared: Compared, blocks: Blocks, foun
 
 
 class BitmapJoin(CpuJoin):
-    """Join of any comparisons. Memory for each right row and comparison: 6 bytes, and 4 for one bitmap of a block a
-    bin."""
+    """Join of any comparisons. Memory for each right row and comparison: 6 bytes, and 4 for the bitmaps of bins."""
 
     task_rows = 4096
 

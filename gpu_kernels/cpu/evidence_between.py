@@ -59,10 +59,11 @@ def run(
 
     Notes
     -----
-    Only how a code compares with those of `few` matters: a code of `many` becomes a place among these, so nothing is as
-    long as the largest code. Then the pairs are counted as `cpu.evidence` does, `few` in tiles.
-    Cost: a binary search for each row of `many` and column, and pairs as there; with `FEW_ROWS` rows or fewer, a vector
-    compare for each comparison of a pair, four at once, and one look at a hash table. Memory: the codes of a task.
+    A code of `many` matters only by its order among the codes of `few`, so it is replaced by its place among these, and
+    no array grows with the largest code. Pairs are counted as in `cpu.evidence`, with `few` in tiles.
+
+    Cost: a binary search for each row of `many` and column, and the pairs as in `cpu.evidence`. With at most FEW_ROWS
+    rows a pair takes comparisons / 4 vector compares and one look-up in a hash table. Memory: the codes of a task.
     """
     sides = _Sides(codes, many, few, left, right, scope, ordered, nullable)
     rows = min(max(TASK_PAIRS // len(few), LEAST_TASK_ROWS), MOST_TASK_ROWS)

@@ -47,8 +47,7 @@ def build_tree(rows: NDArray[np.int32], column: NDArray[np.int32], largest: bool
 
 @helper
 def report(tree, rows, column, low, high, threshold, largest, number, at, keys):
-    """Report the rows at places [low, high) whose code is at least (not `largest`: at most) `threshold`; returns their
-    number.
+    """Report rows at places [low, high) with a code of at least (not `largest`: at most) `threshold`; returns how many.
 
     Rows are written to `keys` from `at` on, as `number` << 32 | row; where `keys` is empty they are only counted.
     """
@@ -105,8 +104,7 @@ def report_partners(tree, rows, column, slices, thresholds, largest, offsets, ke
     "const int32[::1], const int32[::1], int64, int32[:, ::1]"
 )
 def find_extreme(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, lsecond, rsecond, second_outcomes, found):
-    """Fill `found` with pairs of different rows that satisfy both inequalities, one for a left row; returns their
-    number.
+    """Fill `found` with pairs of different rows that satisfy both inequalities, one for a left row; returns how many.
 
     Both sides are sorted by the first column. Walking the left side (upwards for `>`, downwards for `<`), the set of
     right rows that satisfy the first inequality only grows. The two rows of it with the extreme codes in the second

@@ -1,4 +1,5 @@
-"""Minimal hitting sets after edges have gone: what misses one of these is searched, the given ones stay or fall."""
+"""Minimal hitting sets after edges were removed: new sets that miss a removed edge, and the given sets that stay
+minimal."""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ def run(
     edges: NDArray[np.uint64], removed: NDArray[np.uint64], symmetric: NDArray[np.bool_], wanted: Wanted,
     control: Control,
 ) -> tuple[NDArray[np.uint64], bool]:  # fmt: skip
-    """The minimal hitting sets of `edges` that miss some edge of `removed`: uint64 (N, words), complete.
+    """Find the minimal hitting sets of `edges` that miss some edge of `removed`: uint64 (N, words), complete.
 
-    A set comes once for each removed edge that it misses. `symmetric`: bool (removed,), where an edge is its own
-    mirror; then one set of each mirror pair is found.
+    A set is returned once for each removed edge that it misses. `symmetric`: bool (removed,), True where an edge is its
+    own mirror and one set of each mirror pair is wanted.
 
     Notes
     -----
@@ -45,8 +46,8 @@ def still_minimal(
 ) -> NDArray[np.bool_]:
     """Tell whether sets that were minimal for `edges` and `removed` are minimal for `edges`: bool (sets,).
 
-    Cost: sets times removed edges; and for sets that lose a critical edge, edges / 64 words for each vertex in which
-    one differs from the one before it.
+    Cost: sets x removed edges; for sets that lose a critical edge also edges / 64 words for each vertex in which a set
+    differs from the one before it.
     """
     stays = np.ones(len(sets), dtype=np.bool_)
     parts = [part for part in np.array_split(np.arange(len(sets)), 4 * control.threads) if len(part)]
@@ -63,7 +64,7 @@ def still_minimal(
 
 @helper
 def minimal_differences(edges: NDArray[np.uint64], lost: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The minimal masks among `edges & ~lost`, each once, small ones first: uint64 (N, words)."""
+    """Minimal masks among `edges & ~lost`, distinct, small ones first: uint64 (N, words)."""
     words = edges.shape[1]
     sizes = np.zeros(len(edges), dtype=np.int64)
     ends = np.zeros(64 * words + 2, dtype=np.int64)
@@ -97,7 +98,7 @@ def minimal_differences(edges: NDArray[np.uint64], lost: NDArray[np.uint64]) -> 
 
 @kernel(f"uint64[:, ::1], uint64[::1], boolean, {WANTED}, boolean[::1]")
 def _missing(edges, lost, symmetric, wanted: Wanted, stop):
-    """The minimal hitting sets of `edges` that miss `lost`: uint64 (N, words)."""
+    """Minimal hitting sets of `edges` that miss `lost`: uint64 (N, words)."""
     words = len(lost)
     found = np.zeros((1, words), dtype=np.uint64)
     if len(edges) == 0:
@@ -118,7 +119,8 @@ def _missing(edges, lost, symmetric, wanted: Wanted, stop):
 
 @kernel("const uint64[:, ::1], uint64[:, ::1]")
 def _losing(sets, removed):
-    """Which sets share just one vertex with a removed edge: no others lose a critical edge. bool (sets,)."""
+    """Mark the sets that share exactly one vertex with a removed edge, since only these lose a critical edge: bool
+    (sets,)."""
     result = np.zeros(len(sets), dtype=np.bool_)
     for i in range(len(sets)):
         for e in range(len(removed)):
@@ -161,7 +163,7 @@ def _minimal(paths, lengths, has):
 
 @helper
 def _meet(once, own):
-    """Tell whether two bitmaps share a bit; most that do share one soon."""
+    """Tell whether two bitmaps share a bit; most that do share an early one."""
     b = 0
     while b < len(once) and once[b] & own[b] == 0:
         b += 1
