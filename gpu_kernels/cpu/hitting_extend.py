@@ -56,14 +56,15 @@ def run(
 
     Notes
     -----
-    Edges have an order, old ones first. A node is a set that is minimal for the edges before the first that it misses;
-    it branches on that one, and a vertex joins only where each vertex of the set keeps a critical edge before it. So
-    every node has one parent, and no set is found twice, whatever number of starts it contains (algorithm RS in
-    Murakami, Uno, "Efficient algorithms for dualizing large-scale hypergraphs", Discrete Applied Mathematics 170, 2014;
-    MMCS, which the search from nothing follows, would find a set from each start in it). Departures: the search begins
-    at given sets; and critical edges are no lists: bitmaps tell which edges a node hits, and which exactly once, and
-    the next node takes them over up to the vertex in which it differs.
-    Cost: edges / 64 words for each node and each vertex tried; memory: two bitmaps for each level, in each thread.
+    Edges are ordered, old ones first. A node is a set that is minimal for the edges before the first edge that it
+    misses. It branches on that edge, and a vertex joins only where each vertex of the set keeps a critical edge before
+    it. So every node has one parent, and a set is found once however many starts it contains. This is algorithm RS of
+    Murakami, Uno, "Efficient algorithms for dualizing large-scale hypergraphs", Discrete Applied Mathematics 170, 2014.
+    (MMCS, which the search from scratch follows, would find a set once for each start in it.) Departures: the search
+    begins at given sets; bitmaps, not lists, tell which edges a node hits, and which it hits exactly once; the next
+    node shares them up to the first vertex in which it differs.
+
+    Cost: edges / 64 words for each node and each vertex tried. Memory: two bitmaps for each level and thread.
     """
     masks = np.concatenate([edges, new_edges[_order(new_edges, wanted.atoms)]])
     has = edge_bitmaps(masks, wanted.atoms)

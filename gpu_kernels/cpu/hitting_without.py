@@ -27,9 +27,10 @@ def run(
 
     Notes
     -----
-    A set that misses e is a minimal hitting set of {f - e : f in edges}, and each of these is one. Few of these
-    differences are minimal, and only those are searched.
-    Cost for each removed edge: edges times minimal differences, at most, and the search.
+    The minimal hitting sets of `edges` that miss e are exactly the minimal hitting sets of {f - e : f in edges}. Few of
+    these differences are minimal, and the search uses only those.
+
+    Cost for each removed edge: at most edges x minimal differences, and the search.
     """
     found: list[NDArray[np.uint64]] = []
 
