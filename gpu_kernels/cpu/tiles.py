@@ -324,8 +324,7 @@ def _count_equal(first, second, lanes, a, b):
 
 @helper
 def _count_hot(first, second, step, wide, tail, lanes, hot):
-    """Count a row that consists of two clues and few others; returns whether it was such a row. Guesses the next two
-    clues.
+    """Count a row where two clues have 7 in 8 pairs or more; returns whether it was such a row, and else guesses anew.
 
     `hot`: uint16 (2, 2), the parts of the two clues in `first` and in `second`.
     """
