@@ -23,7 +23,7 @@ Mask = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
-class Extended:
+class ExtendedContexts:
     """Minimal contexts after new clues have come.
 
     Attributes
@@ -83,10 +83,10 @@ class MinimalContexts:
         *,
         deadline: float | None = None,
         progress: Callable[[float], None] | None = None,
-    ) -> Extended:
+    ) -> ExtendedContexts:
         """Add clues, both orders of each pair: uint64 (clues, words) over comparisons 0 to attributes - 1, each
         attribute with itself (words.py)."""
-        return Extended(*self._state.extend(clues, Control(deadline, progress, self._threads)))
+        return ExtendedContexts(*self._state.extend(clues, Control(deadline, progress, self._threads)))
 
     def violated(self, clues: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Tell which of the last returned contexts some of these clues, of both orders, refute: bool (N,)."""

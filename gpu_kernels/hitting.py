@@ -93,8 +93,8 @@ def minimal_hitting_sets(
 
 
 @dataclass(frozen=True, eq=False)
-class Extended:
-    """Minimal hitting sets after new edges.
+class RevisedSets:
+    """Minimal hitting sets after edges were added or removed.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def extend_hitting_sets(
     deadline: float | None = None,
     progress: Callable[[float], None] | None = None,
     threads: int | None = None,
-) -> Extended:
+) -> RevisedSets:
     """Extend the minimal hitting sets of `edges` to those of `edges` and `new_edges`.
 
     Given sets that hit all new edges stay. Each new minimal set contains a given set that misses a new edge, so the
@@ -146,9 +146,9 @@ def extend_hitting_sets(
         _check_masks(name, array, words)
     if len(edges) == 0 and len(new_edges) > 0:
         found = minimal_hitting_sets(new_edges, wanted, deadline=deadline, progress=progress, threads=threads)
-        return Extended(found.sets, np.full(len(found.sets), -1, dtype=np.int64), found.complete)
+        return RevisedSets(found.sets, np.full(len(found.sets), -1, dtype=np.int64), found.complete)
     if not new_edges.any(axis=1).all():
-        return Extended(np.empty((0, words), np.uint64), np.empty(0, np.int64), True)
+        return RevisedSets(np.empty((0, words), np.uint64), np.empty(0, np.int64), True)
 
     missed = misses_some(sets, new_edges, atoms=wanted.atoms, threads=threads)
     starts = sets[missed]
@@ -170,7 +170,7 @@ def without_edges(
     deadline: float | None = None,
     progress: Callable[[float], None] | None = None,
     threads: int | None = None,
-) -> Extended:
+) -> RevisedSets:
     """Reduce the minimal hitting sets of `edges` and `removed` to those of `edges`.
 
     New sets are those that miss a removed edge. Given sets stay unless they contain a new set. The cost grows with the
@@ -221,12 +221,12 @@ def without_edges(
 
 def _together(
     sets: NDArray[np.uint64], stays: NDArray[np.bool_], added: NDArray[np.uint64], complete: bool
-) -> Extended:
+) -> RevisedSets:
     """Merge the given sets that stay with the new ones, sorted."""
     result = np.concatenate([sets[stays], added])
     kept = np.concatenate([np.flatnonzero(stays), np.full(len(added), -1, dtype=np.int64)])
     order = np.lexsort(result.T[::-1])
-    return Extended(result[order], kept[order], complete)
+    return RevisedSets(result[order], kept[order], complete)
 
 
 def misses_some(
