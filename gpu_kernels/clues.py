@@ -40,7 +40,7 @@ class NewClues:
     complete: bool
 
 
-class _Twin(Protocol):
+class _ComparingTwin(Protocol):
     def within(
         self, pairs: ClusterPairs, control: Control
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32], bool]: ...
@@ -62,7 +62,7 @@ class ComparableRows:
     orders.
     """
 
-    def __init__(self, twin: _Twin, layout: ClueLayout, device: Device, threads: int | None) -> None:
+    def __init__(self, twin: _ComparingTwin, layout: ClueLayout, device: Device, threads: int | None) -> None:
         self._twin, self._layout, self._device, self._threads = twin, layout, device, threads
 
     def within(
@@ -168,7 +168,7 @@ def lay_out(
     if picked.kind == "cuda":
         from tuplewise.gpu_kernels.cuda.clues import ComparableRows as CudaRows
 
-        twin: _Twin = CudaRows(codes, layout, nulls == "unknown", picked)
+        twin: _ComparingTwin = CudaRows(codes, layout, nulls == "unknown", picked)
     else:
         from tuplewise.gpu_kernels.cpu.clues import ComparableRows as Rows
 

@@ -60,13 +60,13 @@ class Removals:
     complete: bool
 
 
-class _Twin(Protocol):
+class _CheckingTwin(Protocol):
     def check(
         self, checks: Checks, limit: int, control: Control
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], bool]: ...
 
 
-class _CpuTwin(_Twin, Protocol):
+class _CpuTwin(_CheckingTwin, Protocol):
     by_rank: NDArray[np.int64]
 
     def removals(self, checks: Checks, most: int, control: Control) -> tuple[NDArray[np.int64], bool]: ...
@@ -81,7 +81,7 @@ class PartitionedRows:
     def __init__(
         self,
         on_cpu: _CpuTwin,
-        on_gpu: _Twin | None,
+        on_gpu: _CheckingTwin | None,
         shape: tuple[int, int],
         strict: bool,
         device: Device,
