@@ -13,7 +13,7 @@ from tuplewise.gpu_kernels.cpu import by_code, tiles
 from tuplewise.gpu_kernels.cpu.plan import Plan, clues_of_planes, make_plan
 from tuplewise.gpu_kernels.cpu.planes import LANES, TILE_ROWS
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
-from tuplewise.gpu_kernels.cpu.tiles import Scratch, Table, make_scratch
+from tuplewise.gpu_kernels.cpu.tiles import Table, TileScratch, make_scratch
 from tuplewise.gpu_kernels.words import ACROSS, clue_words, merge_clues, outcomes_within
 
 DIRECT_COMBINATIONS = 1 << 23  # entries of the largest direct table: 32 MiB a thread
@@ -161,7 +161,7 @@ def _worker(
     work: DenseTable, jobs: list[tuple[int, int, int]], group_offsets: NDArray[np.int64], tables: ThreadTables
 ) -> Callable[[int], None]:
     """Function that runs a task on one thread."""
-    scratch: Scratch | None = None
+    scratch: TileScratch | None = None
 
     def run_task(task: int) -> None:
         nonlocal scratch

@@ -20,7 +20,7 @@ from tuplewise.gpu_kernels.cpu.evidence import (
 from tuplewise.gpu_kernels.cpu.plan import make_plan
 from tuplewise.gpu_kernels.cpu.planes import TILE_ROWS
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
-from tuplewise.gpu_kernels.cpu.tiles import Scratch, Table, make_scratch
+from tuplewise.gpu_kernels.cpu.tiles import Table, TileScratch, make_scratch
 
 FEW_ROWS = 80  # rows up to which `few` is compared code by code, since ranking would cost more
 TASK_PAIRS = 1 << 22  # approximate pairs of rows in a task
@@ -135,7 +135,7 @@ class _Sides:
 
 def _worker(sides: _Sides, rows: int, tables: ThreadTables) -> Callable[[int], None]:
     """Function that runs a task on one thread: a portion of `many` with all of `few`."""
-    scratch: Scratch | None = None
+    scratch: TileScratch | None = None
 
     def run_task(task: int) -> None:
         nonlocal scratch

@@ -24,7 +24,7 @@ from tuplewise.gpu_kernels.cpu.partitions import (
     SCRATCH,
     Columns,
     Kept,
-    Scratch,
+    PartitionScratch,
     make_kept,
     make_scratch,
     order_column,
@@ -211,7 +211,7 @@ class PartitionedRows:
         whole = np.array([[0, rows]] if rows > 1 else np.zeros((0, 2)), dtype=np.int32)
         self._everything = np.arange(rows, dtype=np.int32), whole
         self._cache_bytes, self._threads = max(0, cache_bytes) // max(1, threads), threads
-        self._spare: list[tuple[Scratch, Kept]] = []
+        self._spare: list[tuple[PartitionScratch, Kept]] = []
 
     def check(
         self, checks: Checks, limit: int, control: Control
@@ -221,7 +221,7 @@ class PartitionedRows:
         holds, counts = np.zeros(len(checks.which), dtype=np.bool_), np.zeros(len(checks.which), dtype=np.int64)
         compared = compared_pairs(len(self._codes))
 
-        def run(bounds: tuple[int, int], scratch: Scratch, kept: Kept) -> NDArray[np.int32]:
+        def run(bounds: tuple[int, int], scratch: PartitionScratch, kept: Kept) -> NDArray[np.int32]:
             found: NDArray[np.int32] = check_range(
                 self._columns, checks, *bounds, limit, compared, self._strict, self._everything, scratch, kept,
                 holds, counts,
@@ -235,7 +235,7 @@ class PartitionedRows:
         """Count removals as the front door does: rows int64 (K,), complete."""
         removed = np.zeros(len(checks.which), dtype=np.int64)
 
-        def run(bounds: tuple[int, int], scratch: Scratch, kept: Kept) -> NDArray[np.int32]:
+        def run(bounds: tuple[int, int], scratch: PartitionScratch, kept: Kept) -> NDArray[np.int32]:
             removals_range(
                 self._columns, checks, *bounds, most, self._strict, self._everything, scratch, kept, removed
             )  # fmt: skip
@@ -244,14 +244,17 @@ class PartitionedRows:
         return removed, self._run(checks, run, control)[1]
 
     def _run(
-        self, checks: Checks, run: Callable[[tuple[int, int], Scratch, Kept], NDArray[np.int32]], control: Control
+        self,
+        checks: Checks,
+        run: Callable[[tuple[int, int], PartitionScratch, Kept], NDArray[np.int32]],
+        control: Control,
     ) -> tuple[list[NDArray[np.int32]], bool]:
         """Results of `run` for all stretches of checks, in order, and whether it ran for all."""
         if len(checks.which) == 0 or not self._order_columns(self._asked(checks), control):
             return [], len(checks.which) == 0
         cuts, costs = self._tasks(checks, control.threads)
         parts: list[NDArray[np.int32] | None] = [None] * len(costs)
-        used: list[tuple[Scratch, Kept]] = []
+        used: list[tuple[PartitionScratch, Kept]] = []
 
         def make_worker() -> Callable[[int], None]:
             own = self._spare.pop() if self._spare else self._room()
@@ -266,7 +269,7 @@ class PartitionedRows:
         self._spare.extend(used)
         return [part for part in parts if part is not None], complete
 
-    def _room(self) -> tuple[Scratch, Kept]:
+    def _room(self) -> tuple[PartitionScratch, Kept]:
         """Working memory and kept partitions for one more thread."""
         found = FOUND_SHARE * compared_pairs(len(self._codes))
         codes = int(self._values.max(initial=0)) + 1

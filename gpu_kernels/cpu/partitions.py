@@ -54,7 +54,7 @@ class Columns(NamedTuple):
     members: NDArray[np.int64]
 
 
-class Scratch(NamedTuple):
+class PartitionScratch(NamedTuple):
     """Working memory of one thread. `counts` is all zeros between calls.
 
     Attributes
@@ -105,13 +105,13 @@ COLUMNS = (
     "Columns(const int32[:, ::1], int32[:, ::1], uint8[:, ::1], int32[:, ::1], int64[::1], int64[::1], int64[::1])"
 )
 SCRATCH = (
-    "Scratch(int32[:, ::1], int32[:, :, ::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[:, ::1], "
+    "PartitionScratch(int32[:, ::1], int32[:, :, ::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[:, ::1], "
     "int32[::1], uint8[::1], uint64[::1], int32[:, ::1], int32[:, ::1])"
 )
 KEPT = "Kept(int32[:, ::1], uint64[:, :, ::1], int64[:, :, ::1], int64[::1], int64[::1], int64[::1])"
 
 
-def make_scratch(rows: int, codes: int, found: int) -> Scratch:
+def make_scratch(rows: int, codes: int, found: int) -> PartitionScratch:
     """Allocate memory for one thread. It is one piece, so that it gets large pages; pages never written cost
     nothing."""
     half = rows // 2 + 1
@@ -125,7 +125,7 @@ def make_scratch(rows: int, codes: int, found: int) -> Scratch:
     block = np.empty(int(begins[-1]), dtype=np.uint8)
     parts = (block[begin : begin + size].view(dtype).reshape(shape)
              for begin, size, (shape, dtype) in zip(begins.tolist(), sizes, shapes, strict=False))  # fmt: skip
-    scratch = Scratch(*parts)
+    scratch = PartitionScratch(*parts)
     scratch.counts[:] = 0
     return scratch
 

@@ -64,7 +64,7 @@ class Table(NamedTuple):
     size: NDArray[np.int64]
 
 
-class Scratch(NamedTuple):
+class TileScratch(NamedTuple):
     """Working memory that a thread keeps between tiles.
 
     Attributes
@@ -95,7 +95,7 @@ TABLE = (
     "int64[::1], int64[::1], int64[::1], boolean[::1], int64[::1], int64[::1])"
 )
 SCRATCH = (
-    "Scratch(uint8[::1], int8[:, ::1], int8[:, ::1], int64[::1], int8[:, :, ::1], int8[:, :, ::1], uint8[:, ::1], "
+    "TileScratch(uint8[::1], int8[:, ::1], int8[:, ::1], int64[::1], int8[:, :, ::1], int8[:, :, ::1], uint8[:, ::1], "
     "uint8[:, ::1], int64[::1], uint8[:, :, ::1], uint16[:, ::1], uint16[:, ::1])"
 )
 
@@ -183,10 +183,10 @@ def _null_terms(row, nulls, first, last, table, equal, step, base, lower, upper,
             known[i] = NULL_RANK
 
 
-def make_scratch(table: Table, planes: int) -> Scratch:
+def make_scratch(table: Table, planes: int) -> TileScratch:
     """Allocate the working memory of one thread."""
     columns = len(table.codes)
-    return Scratch(
+    return TileScratch(
         below=np.zeros(int(table.offsets[-1]), dtype=np.uint8),
         ranks=np.zeros((columns, LANES), dtype=np.int8),
         u_outcomes=np.zeros((len(table.row_outcomes), LANES), dtype=np.int8),
