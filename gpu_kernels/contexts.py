@@ -74,7 +74,7 @@ class MinimalContexts:
     ) -> None:
         if not len(kind) == len(left) == len(right):
             raise ValueError(f"kind, left, right: {len(kind)}, {len(left)}, {len(right)} entries; allowed: one length")
-        self._state = contexts.State(attributes, kind, left, right, max_size)
+        self._search = contexts.ContextSearch(attributes, kind, left, right, max_size)
         self._threads = threads
 
     def extend(
@@ -86,8 +86,8 @@ class MinimalContexts:
     ) -> ExtendedContexts:
         """Add clues, both orders of each pair: uint64 (clues, words) over comparisons 0 to attributes - 1, each
         attribute with itself (words.py)."""
-        return ExtendedContexts(*self._state.extend(clues, Control(deadline, progress, self._threads)))
+        return ExtendedContexts(*self._search.extend(clues, Control(deadline, progress, self._threads)))
 
     def violated(self, clues: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Tell which of the last returned contexts some of these clues, of both orders, refute: bool (N,)."""
-        return self._state.violated(clues)
+        return self._search.violated(clues)

@@ -31,8 +31,8 @@ class _Target:
     edges: Mask
 
 
-class State:
-    """All targets and all clues."""
+class ContextSearch:
+    """Search for minimal contexts: all targets, and all clues so far."""
 
     def __init__(
         self,
