@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from tuplewise.engine.cli import output, settings
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.contract.exports import TARGETS, WITH_DIALECT
 from tuplewise.engine.options import ContractExportOptions, Options, option
 from tuplewise.engine.report import files
@@ -26,7 +26,7 @@ class ExportTarget(Options):
 @click.argument("contract", metavar="CONTRACT")
 @settings.options(ExportTarget, ContractExportOptions)
 @settings.output_options()
-def export(state: State, /, contract: str, **given: Any) -> int:
+def export(invocation: Invocation, /, contract: str, **given: Any) -> int:
     """The accepted rules of a CONTRACT, written for another tool.
 
     dbt: tests of models, written into the folder of a project where -o names one. gx: an expectation suite of Great
@@ -55,7 +55,7 @@ def export(state: State, /, contract: str, **given: Any) -> int:
         write_files(exported.text, Path(given["output"]))
     else:
         output.write([exported.text], given["output"])
-    if exported.left_out and not state.quiet:
+    if exported.left_out and not invocation.quiet:
         rules, left_out = len(rules_of(read, options.table)), exported.left_out
         verb = "was" if len(left_out) == 1 else "were"
         said = f"{len(left_out):,} of {rules:,} accepted rules can't be said in {chosen.to} and {verb} left out"
