@@ -1,4 +1,4 @@
-"""What a session on a borrowed GPU is about, how long it may go on, what it writes down and what it says."""
+"""Session on a borrowed GPU: its device, budget, records and messages."""
 
 from __future__ import annotations
 

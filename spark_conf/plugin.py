@@ -40,7 +40,7 @@ def names_jar(settings: Mapping[str, str], *keys: str) -> bool:
 
 
 def add_jar(settings: dict[str, str], *, local: bool, driver_here: bool = True) -> None:
-    """Say where the plugin's jar comes from, as far as the configuration leaves that open.
+    """Add the place of the plugin's jar where the configuration doesn't name it.
 
     The driver takes the jar of this machine. Executors elsewhere take the file that the configuration names on their
     machines, else the driver hands them its own. In local mode without a jar Spark fetches the package.

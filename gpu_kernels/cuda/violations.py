@@ -1,7 +1,7 @@
 """Violations inside classes on the device, as `cpu.violations` defines them: many checks of many contexts a launch.
 
 A kernel counts, for each check, the violating rows whose mixed number is at most a bound. It writes as many of their
-pairs as there is room for, in no particular choice; without room it only counts.
+pairs as there is room for, in unspecified order; without room it only counts.
 
 A failing check may have as many violating rows as its context has rows. All of them add to one cell, and atomics on one
 cell are serialised. So a thread goes through several members or places and adds once for each check that it met. Where
