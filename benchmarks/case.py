@@ -1,4 +1,4 @@
-"""What a case is, and how work is timed."""
+"""Cases of benchmarks, and timing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Measure = Callable[["Case", Path, int], Measurement]
 
 @dataclass(frozen=True)
 class Peer:
-    """Something that ours is compared with on a case.
+    """Implementation that ours is compared with on a case.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the planner of rule checks goes by: seconds for a left row by algorithm, rows that agree, and inequalities.
+"""Cases behind the planner of rule checks: seconds a left row by algorithm, rows that agree, and inequalities.
 
 The constants in `engine/dc/violations/planner.py` are taken from these figures.
 """

@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class CommandRuns:
-    """What some runs of one command took and printed.
+    """Times and output of some runs of one command.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class CommandRuns:
 
     @property
     def figures(self) -> dict[str, Any]:
-        """What of it was Spark starting and reading, what was our own, and the most memory of a run."""
+        """Seconds of starting Spark and reading, seconds of our own work, and the most memory of a run."""
         times = [report["timings_seconds"] for report in self.reports]
         spark = [t.get("session", 0.0) + t.get("load", 0.0) for t in times]
         return {

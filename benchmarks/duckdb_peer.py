@@ -51,12 +51,12 @@ def columns_of(rules: Iterable[str]) -> list[str]:
 
 
 def is_symmetric(rule: str) -> bool:
-    """Whether the pair (u, t) violates the rule exactly where (t, u) does, as its form tells."""
+    """Tell whether the pair (u, t) violates the rule exactly where (t, u) does, as its form tells."""
     return all(left == right and operator in _SQL for left, operator, right in read(rule))
 
 
 def has_range(rule: str) -> bool:
-    """Whether a predicate orders, so that range joins can be used."""
+    """Tell whether a predicate orders, so that range joins can be used."""
     return any(operator not in _SQL for _, operator, _ in read(rule))
 
 
@@ -103,7 +103,7 @@ def peer_counts(case: Case, path: Path, warm_runs: int) -> Measurement:
 
 
 def peer_existence(case: Case, path: Path, warm_runs: int) -> Measurement:
-    """Whether there is a violating pair: the query may stop at the first."""
+    """Tell whether there is a violating pair: the query may stop at the first."""
     rules = case.parameters["rules"]
     connection = connect(path, columns_of(rules))
     queries = [f"SELECT count(*) FROM (SELECT 1 {pairs_sql(rule)} LIMIT 1)" for rule in rules]

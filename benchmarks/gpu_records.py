@@ -1,4 +1,4 @@
-"""What a session on a borrowed GPU is about, how long it may go on, what it writes down and what it says."""
+"""Session on a borrowed GPU: its device, budget, records and messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Session:
         return min(self.ends, self.step_ends) - time.monotonic()
 
     def has(self, seconds: float, case: str, group: str) -> bool:
-        """Whether so many are left; else the case is skipped, which is said and recorded."""
+        """Tell whether so many are left; else the case is skipped, which is said and recorded."""
         if self.smoke or self.left() >= seconds:
             return True
         self.skip(case, group, "no time left")

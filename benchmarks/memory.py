@@ -1,4 +1,4 @@
-"""How much memory work takes on top of its input, in a process that does nothing else.
+"""Memory that work takes on top of its input, in a process that does nothing else.
 
     python -m benchmarks.memory clues CLUES.npz ROWS       comparing all pairs of the first ROWS rows
     python -m benchmarks.memory check TABLE.npz RULE...    counting the violations of some rules

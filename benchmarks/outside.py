@@ -1,4 +1,4 @@
-"""What benchmarks take from outside: files in the folder of outside data, data and programs that packages ship."""
+"""Outside data of benchmarks: files in the folder of outside data, data and programs that packages ship."""
 
 from __future__ import annotations
 

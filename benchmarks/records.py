@@ -1,4 +1,4 @@
-"""What a benchmark leaves behind: one JSON object a line, with all that is needed to judge the figure later."""
+"""Records of benchmarks: one JSON object a line, with everything needed to judge the figure later."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def typical_seconds(record: Record) -> float:
 
 
 def compare(old: Record, new: Record) -> float:
-    """How many times faster `new` is than `old`. Refuses what is not comparable.
+    """Compute how many times faster `new` is than `old`. Refuses records that aren't comparable.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Front door: how far classes of rows that are equal on some columns agree on others, counted exactly."""
+"""Front door: exact counts of how well classes of rows, equal on some columns, agree on other columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FRACTION_BITS = 16
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """What was counted of each target, over the classes given. Rows without a value in the target are left out.
+    """Figures of each target over the given classes. Rows with a null in the target are left out.
 
     Attributes
     ----------
@@ -25,9 +25,10 @@ class Agreement:
     majority : int64 (targets,), rows with their class's most frequent value
     differing_pairs : int64 (targets,), ordered pairs of rows of one class that differ
     contradictions : float64 (targets,)
-        Sum over classes of their ordered pairs that differ, by their rows: n - sum of n_a^2 / n. Added up in steps of
-        2^-16, rounded down class by class, so that every device gives the same number.
-    complete : False where a deadline came first: then the numbers mean nothing
+        Sum over classes of (ordered pairs that differ) / (rows of the class) = n - (sum of n_a^2) / n, where the class
+        has n rows, n_a of them with value a. Each class is rounded down to a multiple of 2^-16, so that every device
+        gives the same number.
+    complete : False where the deadline passed first; the numbers then mean nothing
     """
 
     rows: NDArray[np.int64]
@@ -47,7 +48,7 @@ def count_agreement(
     deadline: float | None = None,
     threads: int | None = None,
 ) -> Agreement:
-    """How far each class agrees on each target.
+    """Count how well the rows of each class agree on each target.
 
     Parameters
     ----------
@@ -66,9 +67,9 @@ def count_agreement(
 
     Notes
     -----
-    Cost: two gathers of a code for each row of a class and target, some 5 ns a row where columns are in cache. Memory:
-    8 bytes a code and thread. There is no CUDA twin: a call counts what one pass over a column costs, less than
-    bringing the classes to a device.
+    Cost: two gathers of a code for each row of a class and each target, about 5 ns a row while columns are in cache.
+    Memory: 8 bytes for each code and thread. There is no CUDA twin: one pass over a column costs less than copying the
+    classes to a device.
 
     Source of the figures: Kivinen, Mannila, "Approximate inference of functional dependencies from relations",
     Theoretical Computer Science 149(1), 1995 (g1, g3); Piatetsky-Shapiro, Matheus, "Measuring data dependencies in

@@ -1,8 +1,8 @@
-"""Compiling kernels before they are called: those that a command needs, or all, side by side in processes.
+"""Compiling kernels ahead of their first call, in parallel processes: those that a command needs, or all.
 
-Numba compiles on one core, whatever the number of threads. Processes share the work by the cache alone: each goes
-through the same list and compiles what is neither kept nor being compiled. Kernels of one module have helpers in
-common, so a process takes them together while there are other modules left.
+Numba compiles on one core, whatever the number of threads. The processes coordinate through the cache alone: each goes
+through the same list and compiles what is neither kept nor being compiled. Kernels of one module share helpers, so a
+process compiles them together while other modules are left.
 
     python -m tuplewise.gpu_kernels.building                                  all kernels, for this processor
     python -m tuplewise.gpu_kernels.building --level x86-64-v3 --into FOLDER  for a level of processors, to hand on
@@ -36,7 +36,7 @@ _DECLARATION = re.compile(r"^ *@kernel\(", re.MULTILINE)
 
 
 def kernel_modules() -> list[str]:
-    """Names of the modules that declare kernels for the CPU, without the package; those with the most code first."""
+    """Names of the modules that declare CPU kernels, without the package name; longest source first."""
     package = Path(importlib.import_module(cache.PACKAGE).__path__[0])
     found: list[tuple[int, str]] = []
     for folder in ("engine", "gpu_kernels/cpu"):  # links in a checkout, which a glob from above doesn't follow
@@ -48,9 +48,10 @@ def kernel_modules() -> list[str]:
 
 
 def kernels_named(names: Iterable[str]) -> list[Kernel]:
-    """Kernels by name, `gpu_kernels.cpu.tiles.count_direct`, or all of a module by the module's.
+    """Kernels by full name (`gpu_kernels.cpu.tiles.count_direct`), or all kernels of a module by the module's name.
 
-    Raises LookupError for a name that no kernel and no module of kernels has. No source is read: every command asks.
+    Raises LookupError where a name belongs to no kernel and no module of kernels. Reads no source files, since every
+    command calls it.
     """
     from numba.core import config
 
@@ -73,16 +74,16 @@ def kernels_named(names: Iterable[str]) -> list[Kernel]:
 
 
 class Building:
-    """The compiling of some kernels, by processes beside this one.
+    """Compiling of some kernels by child processes.
 
     Parameters
     ----------
-    names : kernels, or modules of kernels, in order of need
-    level : of processors, as LLVM names it; None is this very processor
+    names : kernels, or modules of kernels, the most urgent first
+    level : level of processors, by LLVM's name; None: this processor itself
 
     Attributes
     ----------
-    asked, missing : specialisations, and how many of them were not kept at first
+    asked, missing : number of specialisations asked for, and of those not kept at the start
     """
 
     def __init__(self, names: Sequence[str], level: str | None = None) -> None:
@@ -98,11 +99,12 @@ class Building:
 
     @property
     def left(self) -> int:
-        """How many specialisations are still missing."""
+        """Number of specialisations still missing."""
         return sum(not cache.is_there(names) for names in self._missing)
 
     def start(self, niceness: int = 0) -> None:
-        """Start as many processes as there are cores and work. `niceness`: how far they stand back for others."""
+        """Start one process for each core, at most one for each missing specialisation. `niceness`: that of the
+        processes."""
         if not self.missing:
             return
         environment = {**os.environ, "TUPLEWISE_KERNELS": str(cache.prepare().folder)}
@@ -121,13 +123,13 @@ class Building:
             )
 
     def running(self) -> bool:
-        """Whether a process is at work. May be called when they have been stopped."""
+        """Tell whether a process is still running. May be called after `stop`."""
         return any(process.poll() is None for process in self._processes)
 
     def wait(self) -> None:
         """Wait for the processes.
 
-        Raises RuntimeError where a kernel can't be compiled: with what a process wrote last.
+        Raises RuntimeError where a kernel can't be compiled; the message ends with the last line that a process wrote.
         """
         while self.running():
             time.sleep(POLLED_SECONDS)
@@ -140,9 +142,9 @@ class Building:
             raise RuntimeError(f"{left} of {self.asked} kernels could not be compiled: {reason}")
 
     def stop(self) -> None:
-        """End the processes; what they are at is lost, what they kept is not. May be called again.
+        """End the processes. Kernels already kept stay; unfinished ones are lost. May be called again.
 
-        A process that was forked meanwhile ends none: they are not its own.
+        In a process forked from this one it does nothing: the children aren't its own.
         """
         atexit.unregister(self.stop)
         if os.getpid() != self._process:
@@ -156,7 +158,7 @@ class Building:
 
 
 def load(names: Sequence[str]) -> None:
-    """Load into this process what is kept of some kernels."""
+    """Load the kept specialisations of some kernels into this process."""
     for kernel in kernels_named(names):
         for types in kernel.signatures:
             if kernel.is_kept(types):
@@ -164,9 +166,9 @@ def load(names: Sequence[str]) -> None:
 
 
 def share(names: Sequence[str], parent: int) -> None:
-    """Compile what nobody else does of some kernels, then wait for what others do: one process's part of a `Building`.
+    """Do one process's part of a `Building`: compile what no other process compiles, then wait for the others.
 
-    Ends when it is no longer a child of `parent`.
+    Returns early when it is no longer a child of `parent`.
     """
     gc.disable()  # an eighth of the time, and the process ends soon
     work = [(kernel, types) for kernel in kernels_named(names) for types in kernel.signatures]

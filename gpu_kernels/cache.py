@@ -1,12 +1,12 @@
-"""Where compiled kernels are kept: the user's cache folder, and the package's own where it brings some along.
+"""Cache of compiled kernels: the user's cache folder, and the package's own folder where the wheel brings machine code.
 
-A file holds the machine code of one specialisation of one kernel; its name is the key (`gpu_kernels.compiled`). What
-was compiled here is for this very processor; what the package brings is for a level that many processors reach. A file
-that is cut short, damaged or not ours counts as missing. Files are written whole or not at all, and of processes that
-need the same kernel one compiles it while the others wait.
+A file holds the machine code of one specialisation of one kernel. Its name is the key (`gpu_kernels.compiled`). Code
+compiled here is for this processor; code from the wheel is for a level that many processors reach. A truncated, damaged
+or foreign file counts as missing. Files are written whole or not at all. Where several processes need the same kernel,
+one compiles it and the others wait.
 
-`prepare` is called before CUDA kernels are imported, because Numba looks its own folder up when they are decorated.
-Nothing here imports Numba before that is needed.
+`prepare` must be called before CUDA kernels are imported, because Numba looks up its cache folder when it decorates
+them. This module imports Numba only where it needs it.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ SUFFIX = ".kernel"
 MOST_VERSIONS = 16  # files of one kernel: sources, types and processors; the oldest make room
 _MAGIC = b"tuplewise machine code 1\n"
 
-# Levels of processors that machine code is handed on for, the best first, as LLVM names them, with features that tell
-# whether a processor reaches them. AVX-512 (x86-64-v4) gained nothing on any kernel.
+# Levels of processors that wheels bring machine code for, best first, by LLVM's names, with the features that a
+# processor of the level must have. AVX-512 (x86-64-v4) made no kernel faster.
 LEVELS: dict[str, dict[str, tuple[str, ...]]] = {
     "x86_64": {
         "x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
@@ -50,7 +50,7 @@ LEVELS: dict[str, dict[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class KernelCache:
-    """The folder in use, whether it lasts beyond this process, and a note for the user where it doesn't."""
+    """Folder in use, whether it outlives this process, and a note for the user where it doesn't."""
 
     folder: Path
     lasting: bool
@@ -65,7 +65,7 @@ _lock = threading.Lock()
 def wanted_folder() -> Path:
     """Folder where kernels should be kept.
 
-    `$TUPLEWISE_KERNELS` itself; in `$TUPLEWISE_CACHE_DIR`, else in a `$NUMBA_CACHE_DIR` that the user set, else in the
+    The first of: `$TUPLEWISE_KERNELS`; a folder in `$TUPLEWISE_CACHE_DIR`; `$NUMBA_CACHE_DIR`; a folder in the
     platform's cache folder.
     """
     if kernels := os.environ.get("TUPLEWISE_KERNELS"):
@@ -86,7 +86,7 @@ def wanted_folder() -> Path:
 
 
 def why_unwritable(folder: Path) -> str | None:
-    """Why nothing can be kept in `folder`, or None where it can. Makes the folder where it is missing."""
+    """Reason why `folder` can't be written, or None where it can. Makes the folder where it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -96,10 +96,10 @@ def why_unwritable(folder: Path) -> str | None:
 
 
 def prepare() -> KernelCache:
-    """Point Numba at the cache folder; once a process, and before kernels are imported.
+    """Point Numba at the cache folder. Works once a process, and must run before kernels are imported.
 
-    A folder that can't be written is replaced by one of this process (private, removed at exit), with a note.
-    The choice is also put into the environment, so that Spark's Python workers on this machine share it.
+    Where the folder can't be written, a temporary one takes its place (private, removed at exit), with a note. The
+    choice is also put into the environment, so that Spark's Python workers on this machine share it.
     """
     global _prepared
     with _lock:
@@ -130,7 +130,7 @@ def _choose(folder: Path) -> KernelCache:
 
 
 def levels() -> tuple[str, ...]:
-    """Levels of processors of this machine's kind, the best first."""
+    """Levels of this machine's kind of processors, best first."""
     return tuple(LEVELS.get(platform.machine(), {}))
 
 
@@ -140,7 +140,8 @@ def environment_of(level: str) -> dict[str, str]:
 
 
 def levels_here() -> list[tuple[str, str]]:
-    """Levels that this processor reaches, as LLVM's names and features; none where no machine code came along."""
+    """Levels that this processor reaches, as LLVM's names and features; none where the package brings no machine
+    code."""
     return _levels_reached() if SHIPPED.is_dir() else []
 
 
@@ -154,17 +155,17 @@ def _levels_reached() -> list[tuple[str, str]]:
 
 
 def is_there(names: Sequence[str]) -> bool:
-    """Whether there is a file of one of these names, whole or not."""
+    """Tell whether a file of one of these names exists, whole or not."""
     return any((folder / f"{name}{SUFFIX}").is_file() for name in names for folder in _folders())
 
 
 def is_kept(names: Sequence[str]) -> bool:
-    """Whether there is a whole file of one of these names. Removes what is damaged."""
+    """Tell whether a whole file of one of these names exists. Removes damaged files."""
     return _content(names) is not None
 
 
 def load(names: Sequence[str]) -> Any:
-    """What was saved under the first of these names that is there and whole, or None. Removes what is damaged."""
+    """Value saved under the first of these names with a whole file, or None. Removes damaged files."""
     content = _content(names)
     return None if content is None else pickle.loads(content)
 
@@ -187,7 +188,7 @@ def _content(names: Sequence[str]) -> bytes | None:
 
 
 def save(name: str, value: Any) -> None:
-    """Keep a value under a name; where it can't be written (a full disk), it is compiled anew next time."""
+    """Keep a value under a name. Where it can't be written (a full disk), the kernel is compiled anew next time."""
     from numba.core.serialize import dumps
 
     folder = prepare().folder
@@ -214,10 +215,11 @@ def _folders() -> tuple[Path, ...]:
 
 @contextlib.contextmanager
 def turn(name: str, *, wait: bool = True) -> Iterator[bool]:
-    """Hold the one lock of a name, of all processes that use the folder; yields whether it is held.
+    """Lock a name against all processes that use the folder, and yield whether this process holds the lock.
 
-    With `wait` it is, after whoever else holds it. A byte of one file stands for the name. The system lets go of it
-    when a process ends, however it does. Where there are no such locks, several processes may compile the same.
+    With `wait` it always does, after the process that held it before. The lock covers one byte of one file, chosen by
+    the name. The operating system releases it when a process ends, however it ends. On systems without such locks
+    several processes may compile the same kernel.
     """
     try:
         import fcntl
@@ -242,18 +244,18 @@ def turn(name: str, *, wait: bool = True) -> Iterator[bool]:
 
 @functools.cache
 def _lock_file(folder: Path) -> int:
-    """Open for as long as the process lives: closing it would let go of every lock in it."""
+    """Descriptor of the lock file, open while the process lives: closing it would release every lock in it."""
     return os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
 
 
 def announce_compiling(callback: Callable[[], None] | None) -> None:
-    """Call `callback` once, when this process compiles a kernel because it isn't kept; None: nothing."""
+    """Have `callback` called once, when this process first compiles a kernel that isn't kept; None: no callback."""
     global _announce
     _announce = callback
 
 
 def compiling() -> None:
-    """A kernel is going to be compiled here."""
+    """Make the announcement, if one is wanted: this process is about to compile a kernel."""
     global _announce
     callback, _announce = _announce, None
     if callback is not None:

@@ -1,6 +1,6 @@
-"""Front door: distinct clues of chosen pairs of rows, each handed out once.
+"""Front door: distinct clues of chosen pairs of rows, each returned once.
 
-Discovery on large tables compares few of all pairs, in many portions, and only wants to know which clues there are.
+Discovery on large tables compares a small share of all pairs, in many portions, and needs each clue only once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tuplewise.gpu_kernels.words import ClueLayout
 
 @dataclass(frozen=True, eq=False)
 class NewClues:
-    """The clues that a portion of pairs brought.
+    """Clues that a portion of pairs added.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class NewClues:
     complete: bool
 
 
-class _Twin(Protocol):
+class _ComparingTwin(Protocol):
     def within(
         self, pairs: ClusterPairs, control: Control
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32], bool]: ...
@@ -54,13 +54,13 @@ def _sorted(clues: NDArray[np.uint64], rows: NDArray[np.int32], pairs: int, comp
 
 
 class ComparableRows:
-    """The rows of a table, laid out once, whose pairs are then compared in portions. Make one with `lay_out`.
+    """Rows of a table, laid out once and then compared in portions. Make one with `lay_out`.
 
-    Each clue is returned once in the life of the object, by the first call that meets it; both orders of a pair count
-    as met.
+    Each clue is returned once in the life of the object, by the first call that meets it. A pair counts as met in both
+    orders.
     """
 
-    def __init__(self, twin: _Twin, layout: ClueLayout, device: Device, threads: int | None) -> None:
+    def __init__(self, twin: _ComparingTwin, layout: ClueLayout, device: Device, threads: int | None) -> None:
         self._twin, self._layout, self._device, self._threads = twin, layout, device, threads
 
     def within(
@@ -71,7 +71,7 @@ class ComparableRows:
         progress: Callable[[float], None] | None = None,
         threads: int | None = None,
     ) -> NewClues:
-        """Compare all pairs of different rows inside cluster pairs. Calls may run at the same time.
+        """Compare all pairs of different rows inside cluster pairs. Thread-safe.
 
         Parameters
         ----------
@@ -81,9 +81,9 @@ class ComparableRows:
 
         Notes
         -----
-        Cost: a pair costs comparisons / 4 vector operations of 8 lanes and one look at a table (CPU; floor: that
-        look, about one cycle); a row of a cluster one gather of its columns. Memory: the codes once, row by row; a
-        table of at most 64 MiB, or a hash table of the distinct clues.
+        Cost on the CPU: comparisons / 4 vector operations of 8 lanes and one table look-up for each pair (floor: the
+        look-up, about one cycle); one gather of its columns for each row of a cluster. Memory: one copy of the codes,
+        row by row; a table of at most 64 MiB, or a hash table of the distinct clues.
 
         Source: notes on large tables of this project; comparing follows `cpu.evidence`, without ranks.
         """
@@ -108,12 +108,12 @@ class ComparableRows:
         t, u : int32 arrays (k,)
             A pair of a row with itself counts like any other.
         counting : bool
-            Return all distinct clues with their counts (2 k in all), not only new ones; nothing is then marked as met.
+            Return all distinct clues with their counts (2 k in all), not only the new ones, and mark none as met.
 
         Notes
         -----
-        Cost: two gathers and the comparisons one by one a pair: for samples and witnesses, on the CPU for every
-        device (such pairs are few and scattered).
+        Cost: two gathers for each pair, then its comparisons one by one. Runs on the CPU for every device: it serves
+        samples and witnesses, which are few and scattered pairs.
         """
         if t.shape != u.shape or t.ndim != 1:
             raise ValueError(f"t and u: arrays of shapes {t.shape} and {u.shape}; allowed: two of one length")
@@ -162,7 +162,7 @@ def lay_out(
     if picked.kind == "cuda":
         from tuplewise.gpu_kernels.cuda.clues import ComparableRows as CudaRows
 
-        twin: _Twin = CudaRows(codes, layout, nulls == "unknown", picked)
+        twin: _ComparingTwin = CudaRows(codes, layout, nulls == "unknown", picked)
     else:
         from tuplewise.gpu_kernels.cpu.clues import ComparableRows as Rows
 

@@ -1,4 +1,4 @@
-"""Cluster pairs: pairs of sets of rows that refinements make smaller and joins work in."""
+"""Cluster pairs: pairs of sets of rows, which refinements split and joins search."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class ClusterPairs:
-    """Pairs of sets of rows: pair k is `left[left_offsets[k]:left_offsets[k + 1]]` with the same of `right`.
+    """Pairs of sets of rows: pair k is `left[left_offsets[k]:left_offsets[k + 1]]` and the like slice of `right`.
 
-    Each row is in at most one left set and in at most one right set; sets are in order of the values that they
-    agree on, rows ascending inside.
+    Each row is in at most one left set and at most one right set. Pairs are in order of the values that their rows
+    agree on; rows ascend within a set.
 
     Attributes
     ----------
     left, right : int32 arrays, C order. One object where every pair is reflexive (both sides the same set).
     left_offsets, right_offsets : int64 arrays (clusters + 1,)
-    kept : what a twin worked out about these sets and may use again (orders by a column, on the device or here)
+    kept : results of a twin that it may use again (rows ordered by a column, on the device or the host)
     """
 
     left: NDArray[np.int32]
@@ -39,12 +39,12 @@ class ClusterPairs:
 
     @property
     def pairs(self) -> int:
-        """Ordered pairs of rows, those of a row with itself included."""
+        """Number of ordered pairs of rows, pairs of a row with itself included."""
         return int(np.dot(np.diff(self.left_offsets), np.diff(self.right_offsets)))
 
 
 def all_rows(left: NDArray[np.int32], right: NDArray[np.int32] | None = None) -> ClusterPairs:
-    """One pair of sets. `left`, `right`: int32 rows, ascending; without `right` the pair is reflexive.
+    """A single cluster pair. `left`, `right`: int32 rows, ascending; without `right` the pair is reflexive.
 
     Examples
     --------
@@ -60,8 +60,8 @@ def all_rows(left: NDArray[np.int32], right: NDArray[np.int32] | None = None) ->
 def restrict(
     pairs: ClusterPairs, left_mask: NDArray[np.bool_] | None, right_mask: NDArray[np.bool_] | None
 ) -> ClusterPairs:
-    """Cluster pairs without some rows. Masks: bool (rows,) by row, None for all; one object for both keeps a pair of
-    sets reflexive. Clusters may be empty afterwards."""
+    """Cluster pairs with only the rows that the masks keep. Masks: bool (rows,), None keeps all. One object passed as
+    both masks keeps reflexive pairs reflexive. Clusters may be empty afterwards."""
     if left_mask is None and right_mask is None:
         return pairs
     left, left_offsets = _masked(pairs.left, pairs.left_offsets, left_mask)
@@ -85,14 +85,14 @@ def _masked(
 
 
 def exchanged(pairs: ClusterPairs) -> ClusterPairs:
-    """The cluster pairs with left and right exchanged; reflexive ones are as they were."""
+    """Cluster pairs with left and right exchanged; reflexive ones are unchanged."""
     if pairs.reflexive:
         return pairs
     return ClusterPairs(pairs.right, pairs.right_offsets, pairs.left, pairs.left_offsets)
 
 
 def rows_on_both_sides(pairs: ClusterPairs, rows: int) -> NDArray[np.int32]:
-    """Rows that are in the left and the right set of one cluster pair, int32: each is a pair with itself.
+    """Rows in both the left and the right set of one cluster pair, int32: each makes a pair with itself.
 
     `rows`: rows of the table.
     """

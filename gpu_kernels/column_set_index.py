@@ -1,11 +1,11 @@
-"""Front door: new rows of a table are compared with those old ones that matter, found in sorted arrays.
+"""Front door: comparing new rows of a table with the relevant old rows, found in sorted arrays.
 
-There is no CUDA twin: a row asks for a few hundred scattered old ones, which is no work for a device; where new rows
-are compared with all old ones, `evidence.collect_clues_between` does it on either.
+There is no CUDA twin: a new row needs a few hundred scattered old rows, too little work for a device. To compare new
+rows with all old ones, on either device, there is `evidence.collect_clues_between`.
 
 Source: the index in place of skip lists in "Incremental discovery of denial constraints" (Qian, Li, Tan, Ran, Ma, VLDB
 Journal 2023), sections 5 to 7. Departures: one kind of index serves any number of predicates of any operator, since it
-keeps zones of every column; it is never changed in place, new rows lie in a tail that is compared with in full.
+keeps zones of every column; it is never changed in place: new rows are appended to a tail, which is compared in full.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ MOST_OF_A_CLASS = 2  # rows of each class of equal rows in an order that need no
 
 @dataclass(frozen=True, eq=False)
 class SortedRows:
-    """Rows in the orders of some lists of columns, with zones.
+    """Rows sorted by some lists of columns, with zones.
 
     Attributes
     ----------
-    orders, order_offsets : int32 (entries,), int64 (orders + 1,): rows, order after order
-    whole : bool (orders,), whether all rows are in an order; else some of each class of rows that are equal in its
-        columns, those of classes that are cut short as -row - 1
-    zones : int32 (values,), least and largest value of each column of each block
-    level_starts, level_blocks : int64 (orders, 8): where each level's zones begin, and its blocks; lowest level first
+    orders, order_offsets : int32 (entries,), int64 (orders + 1,): the rows, order after order
+    whole : bool (orders,), whether an order has all rows. Otherwise it has only some rows of each class of rows equal
+        in its columns; rows of a shortened class are written as -row - 1.
+    zones : int32 (values,), least and largest value of each column in each block
+    level_starts, level_blocks : int64 (orders, 8): start of each level's zones, and its number of blocks; lowest first
     levels : int64 (orders,)
-    columns, column_offsets : int32, int64 (orders + 1,): by which columns each order is sorted
-    bounds : int64 (2,), the rows are those from the one number on, before the other
+    columns, column_offsets : int32, int64 (orders + 1,): the columns that each order is sorted by
+    bounds : int64 (2,), the first row and the row behind the last
     """
 
     orders: NDArray[np.int32]
@@ -71,12 +71,12 @@ class SortedRows:
 
     @property
     def span(self) -> tuple[int, int]:
-        """The rows are those from the one number on, before the other."""
+        """First row, and the row behind the last."""
         return int(self.bounds[0]), int(self.bounds[1])
 
     @property
     def for_loops(self) -> Orders:
-        """What compiled loops take."""
+        """Arguments of compiled loops."""
         return Orders(*(getattr(self, name) for name in Orders._fields))
 
     def __post_init__(self) -> None:
@@ -90,7 +90,7 @@ class SortedRows:
         cls, codes: NDArray[np.int32], column_lists: Sequence[Sequence[int]], orders: Sequence[NDArray[np.int32]],
         whole: Sequence[bool], span: tuple[int, int],
     ) -> SortedRows:  # fmt: skip
-        """With the zones of orders that are sorted, of the rows of a span. `codes`: int32 (rows, columns)."""
+        """Add zones to sorted orders of the rows of a span. `codes`: int32 (rows, columns)."""
         count = len(column_lists)
         starts, blocks = (np.zeros((count, zoned.MOST_LEVELS), dtype=np.int64) for _ in range(2))
         levels = np.zeros(count, dtype=np.int64)
@@ -126,7 +126,8 @@ class SortedRows:
         cls, codes: NDArray[np.int32], column_lists: Sequence[Sequence[int]], whole: Sequence[bool],
         span: tuple[int, int] | None = None,
     ) -> SortedRows:  # fmt: skip
-        """Sort the rows of a span of `codes`, int32 (rows, columns), or all. Cost: a sort of the rows for each list."""
+        """Sort the rows of a span of `codes`, int32 (rows, columns), or all rows. Cost: a sort of the rows for each
+        list."""
         ranks: dict[int, NDArray[np.int64]] = {}
         start, end = span or (0, len(codes))
         rows = np.arange(start, end, dtype=np.int32)
@@ -146,14 +147,15 @@ class SortedRows:
         self, codes: NDArray[np.int32], added: NDArray[np.int32], number: NDArray[np.int32], kept: NDArray[np.int32],
         column_lists: Sequence[Sequence[int]], whole: Sequence[bool],
     ) -> SortedRows:  # fmt: skip
-        """With rows added, without those that are gone, in other orders: what was sorted before is merged.
+        """Rows after additions and removals, possibly in other orders. Orders that existed before are merged, not
+        sorted.
 
         Parameters
         ----------
-        codes : int32 (rows, columns), of all rows that there were
-        added : int32, rows that come
-        number : int32 (rows,), the new number of each row, -1 of those that go
-        kept : int32 (new rows, columns), the codes under the new numbers
+        codes : int32 (rows, columns), of all rows before and of the added ones
+        added : int32, the added rows
+        number : int32 (rows,), the new number of each row, -1 for removed rows
+        kept : int32 (new rows, columns), codes by the new numbers
         """
         have = {tuple(self.columns_of(i).tolist()): i for i in range(len(self)) if self.whole[i]}
         missing = [(c, w) for c, w in zip(column_lists, whole, strict=True) if not w or tuple(c) not in have]
@@ -176,7 +178,7 @@ class SortedRows:
         return len(self.levels)
 
     def order(self, i: int) -> NDArray[np.int32]:
-        """The rows in one order."""
+        """Rows in one order."""
         return self.orders[self.order_offsets[i] : self.order_offsets[i + 1]]
 
     @property
@@ -189,26 +191,30 @@ class SortedRows:
         return self.columns[self.column_offsets[i] : self.column_offsets[i + 1]]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """To be stored."""
+        """Arrays to store."""
         return dict(vars(self))
 
     @classmethod
     def of_arrays(cls, array: Callable[[str], NDArray[Any]]) -> SortedRows:
-        """As stored."""
+        """Restore from stored arrays."""
         return cls(**{field.name: array(field.name) for field in fields(cls)})
 
     def find(
         self, i: int, codes: NDArray[np.int32], alive: NDArray[np.bool_], wanted: NDArray[np.int32]
     ) -> NDArray[np.int32]:
-        """A living row with these values in the columns of an order, int32 (k,), -1 where there is none."""
+        """A live row with these values in the columns of an order, int32 (k,), -1 where there is none."""
         columns, order = self.columns_of(i), self.order(i)
         return np.asarray(zoned.find_rows(codes, alive, columns, order, np.ascontiguousarray(wanted)))
 
 
 @dataclass(frozen=True, eq=False)
 class Met:
-    """Clues that were not known: uint64 (new, words), each once, a pair of rows (t, u) that left it, int32 (new, 2),
-    and how many pairs of those compared did, int64 (new,) or empty. Of the orders of a pair, the one that was met."""
+    """New clues, in the order of the pair that was met.
+
+    clues : uint64 (new, words), distinct
+    rows : int32 (new, 2), a pair (t, u) that has each clue
+    counts : int64 (new,) or empty, how many of the compared pairs have it
+    """
 
     clues: NDArray[np.uint64]
     rows: NDArray[np.int32]
@@ -216,7 +222,7 @@ class Met:
 
 
 class ClueTable:
-    """Clues by number, for looking up: both orders of every pair are entered."""
+    """Table that finds the number of a clue. Both orders of every pair are entered."""
 
     def __init__(self, clues: NDArray[np.uint64]) -> None:
         slots = 64
@@ -228,7 +234,7 @@ class ClueTable:
         self.add(clues)
 
     def add(self, clues: NDArray[np.uint64]) -> None:
-        """Enter the clues that follow those that are entered; `clues`: all of them."""
+        """Enter the clues not yet entered. `clues`: all of them, entered ones first."""
         if 2 * len(clues) > len(self.numbers):
             self.__init__(clues)  # type: ignore[misc]
         else:
@@ -237,7 +243,7 @@ class ClueTable:
 
     @property
     def given(self) -> KnownClues:
-        """What compiled loops take."""
+        """Arguments of compiled loops."""
         return KnownClues(self.table, self.numbers)
 
     def numbers_of(self, clues: NDArray[np.uint64]) -> NDArray[np.int32]:
@@ -246,7 +252,7 @@ class ClueTable:
 
 
 class Comparing:
-    """What comparing needs to know, as kernels take it."""
+    """Comparisons and the rule of nulls, as kernels take them."""
 
     def __init__(self, layout: ClueLayout, nulls: Literal["unknown", "value"]) -> None:
         self.layout, self.given = layout, layout.under(nulls)
@@ -261,7 +267,7 @@ class Comparing:
     ) -> tuple[Met, NDArray[np.int64]]:  # fmt: skip
         """Compare the rows from `first` on, before `last`, with the rows in the boxes of queries.
 
-        Returns what was met, and the pairs that each query compared, int64 (queries,).
+        Returns the new clues, and the number of pairs that each query compared, int64 (queries,).
         """
         given = (rows.for_loops, queries, self.given, known.given)
 
@@ -276,11 +282,12 @@ class Comparing:
         by_column: NDArray[np.int32], known: ClueTable, *, only_before: bool, counting: int = 0,
         control: Control | None = None,
     ) -> tuple[Met, NDArray[np.int64]]:  # fmt: skip
-        """Compare the rows `new` with the living rows from `start` to `stop`: those before each one, or all others.
+        """Compare the rows `new` with the live rows from `start` to `stop`: with those before each one, or with all
+        others.
 
-        `by_column`: int32 (columns, rows + SPARE or more), the rows from `start` on, and room behind them; `counting`:
-        how many clues are known, where pairs that left them are to be counted. Returns what was met, and these counts,
-        int64 (counting,).
+        `by_column`: int32 (columns, rows + SPARE or more), the rows from `start` on, with room behind them. `counting`:
+        the number of known clues where their pairs are to be counted, else 0. Returns the new clues, and the counts of
+        the known ones, int64 (counting,).
         """
         by_column = np.ascontiguousarray(by_column)
         given = (self.given, known.given)
@@ -296,7 +303,8 @@ class Comparing:
         self, compare: Callable[[int, int, NDArray[np.int64]], Met], first: int, last: int, counting: int,
         control: Control | None,
     ) -> tuple[Met, NDArray[np.int64]]:  # fmt: skip
-        """Compare a range of new rows, on threads where they are many. `compare` adds to counts, int64 (counting,)."""
+        """Compare a range of new rows, on several threads where there are many. `compare` adds to counts, int64
+        (counting,)."""
         starts = range(first, last, ROWS_A_TASK)
         counts = [np.zeros(counting, dtype=np.int64) for _ in range(max(1, len(starts)))]
         if len(starts) <= 1:
@@ -313,8 +321,8 @@ class Comparing:
         self, codes: NDArray[np.int32], alive: NDArray[np.bool_], tried: NDArray[np.int32], clue: NDArray[np.uint64],
         rows: SortedRows, index: int, most: int,
     ) -> tuple[int, int, bool]:  # fmt: skip
-        """A pair (t, u) of living rows that leaves a clue, t one of `tried`, u in an order; (-1, -1) if none was met.
-        Third: whether all of `tried` were looked at, which `most` comparisons may not suffice for."""
+        """A pair (t, u) of live rows with a given clue, t one of `tried`, u in an order; (-1, -1) if none was met.
+        Third result: whether all of `tried` were looked at; False where `most` comparisons ran out first."""
         columns = rows.columns_of(index).tolist()
         terms = [term for term in terms_of_clue(clue, self.layout) if term[0] in columns]
         query = Queries.of_terms(rows.lists, [index], [terms])
@@ -325,7 +333,7 @@ class Comparing:
 
 
 def terms_of_clue(clue: NDArray[np.uint64], layout: ClueLayout) -> list[Term]:
-    """What the values of u must be, given those of t, for a clue: as far as comparisons of t with u say it."""
+    """Conditions on the values of u, given those of t, that a clue implies by its comparisons of t with u."""
     terms: list[Term] = []
     for g in np.flatnonzero(layout.scope == ACROSS).tolist():
         outcome = int(outcomes(clue[None, :], g)[0])
@@ -338,7 +346,7 @@ def terms_of_clue(clue: NDArray[np.uint64], layout: ClueLayout) -> list[Term]:
 
 
 def _together(found: Sequence[Met], words: int) -> Met:
-    """What several threads met, each clue once."""
+    """New clues of several threads, each once."""
     clues = np.concatenate([np.zeros((0, words), np.uint64), *(met.clues for met in found)])
     rows = np.concatenate([np.zeros((0, 2), np.int32), *(met.rows for met in found)])
     counts = np.concatenate([np.zeros(0, np.int64), *(met.counts for met in found)])
@@ -354,5 +362,5 @@ def _together(found: Sequence[Met], words: int) -> Met:
 
 
 def stored(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    """Arrays under names with a prefix."""
+    """Arrays by names with a prefix."""
     return {f"{prefix}/{name}": array for name, array in arrays.items()}

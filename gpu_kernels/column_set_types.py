@@ -1,4 +1,4 @@
-"""Records of the index of sets of columns: what its loops are handed."""
+"""Records that the loops of the index of sets of columns take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Term = tuple[int, int, int]  # column of the old row, operator, column of the ne
 
 
 class Orders(NamedTuple):
-    """Rows in the orders of some lists of columns, with zones: see `column_set_index.SortedRows`."""
+    """Rows sorted by some lists of columns, with zones: see `column_set_index.SortedRows`."""
 
     orders: NDArray[np.int32]
     order_offsets: NDArray[np.int64]
@@ -26,14 +26,14 @@ class Orders(NamedTuple):
 
 
 class Queries(NamedTuple):
-    """Boxes that old rows are looked for in, given a new row.
+    """Queries for old rows, each a box whose bounds come from a new row.
 
     Attributes
     ----------
-    order : int32 (queries,), the order that each is asked of
-    offsets : int64 (queries + 1,), terms of each
-    slot, operator, column : int32, int8, int32 (terms,): the value of the order's column number `slot` stands in this
-        relation to the new row's value of `column`
+    order : int32 (queries,), the order that each query searches
+    offsets : int64 (queries + 1,), the terms of query q are offsets[q] to offsets[q + 1]
+    slot, operator, column : int32, int8, int32 (terms,): (old row's value in the order's column number `slot`)
+        `operator` (new row's value in `column`)
     """
 
     order: NDArray[np.int32]
@@ -46,7 +46,8 @@ class Queries(NamedTuple):
     def of_terms(
         cls, lists: Sequence[Sequence[int]], indexes: Sequence[int], terms: Sequence[Sequence[Term]]
     ) -> Queries:
-        """Queries, each a list of terms, asked of an order that has their columns. `lists`: the columns of each."""
+        """Make queries, each a list of terms, for orders that have their columns. `lists`: the columns of each
+        order."""
         flat = [(lists[i].index(old), operator, new) for i, own in zip(indexes, terms, strict=True)
                 for old, operator, new in own]  # fmt: skip
         return cls(
@@ -59,12 +60,13 @@ class Queries(NamedTuple):
 
 
 class KnownClues(NamedTuple):
-    """A table of clues with open addressing: uint64 (slots, words), and int32 (slots,), the number of each or -1."""
+    """Hash table of clues with open addressing: uint64 (slots, words), and their numbers, int32 (slots,), -1 in free
+    slots."""
 
     table: NDArray[np.uint64]
     numbers: NDArray[np.int32]
 
 
 def offsets_of(sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Where parts of these sizes begin and end, int64 (parts + 1,)."""
+    """Offsets of parts of these sizes, int64 (parts + 1,)."""
     return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))).astype(np.int64)

@@ -1,12 +1,12 @@
-"""Loops that Numba compiles for the CPU: how one is declared, and the key that its machine code is kept under.
+"""Declaring loops that Numba compiles for the CPU, and the keys of their machine code.
 
-A *kernel* is called from Python, with the types that its declaration names; its machine code is kept
-(`gpu_kernels.cache`) and holds all that it calls. A *helper* is called by kernels alone: it gets none of the wrappers
-that a call from Python goes through, which take longer to compile than most helpers.
+A *kernel* is called from Python, with the types of its declaration. Its machine code is kept (`gpu_kernels.cache`) and
+includes everything that it calls. A *helper* is called by kernels alone. It has no wrappers for calls from Python,
+which would take longer to compile than most helpers.
 
-A key says what the code was compiled from and for: the bytecode of the function and of all that it calls, the values
-of the names that it reads, the types, the version of Numba, the processor. No path, no time and no version of ours is
-in it, so a new release compiles only what has changed, and machine code can be handed on.
+A key names what the code was compiled from and for: the bytecode of the function and of its callees, the values of the
+names that it reads, the types, the version of Numba, the processor. It holds no path, no time and no version of
+tuplewise. So a new release compiles only what has changed, and machine code works on other machines.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ KERNELS: list[Kernel] = []
 
 
 class _ByType(CPUDispatcher):  # type: ignore[misc]
-    """A compiled function, of which a constant makes no specialisation: its type counts."""
+    """Compiled function that isn't specialised for constant arguments, only for their types."""
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """How another compiled function calls this one."""
+        """Call template for other compiled functions."""
         return super().get_call_template(tuple(map(nb_types.unliteral, args)), kws)
 
 
 class Kernel(_ByType):
-    """A compiled function that is called from Python.
+    """Compiled function that is called from Python.
 
     Attributes
     ----------
-    declared : types of the arguments, as Numba writes them; one text for each specialisation
+    declared : types of the arguments in Numba's notation; one text for each specialisation
     """
 
     def __init__(self, py_func: Callable[..., Any], declared: tuple[str, ...] = ()) -> None:
@@ -77,15 +77,15 @@ class Kernel(_ByType):
 
     @functools.cached_property
     def signatures(self) -> list[tuple[Any, ...]]:
-        """The declared specialisations, as types of Numba."""
+        """Declared specialisations, as types of Numba."""
         named = {n: v for n, v in self.py_func.__globals__.items() if isinstance(v, type) and hasattr(v, "_fields")}
         return [_types_of(text, named) for text in self.declared]
 
     def compile(self, sig: Any) -> Any:
-        """Load or compile a specialisation. Where another process compiles it just now, wait for that.
+        """Load or compile a specialisation. Where another process is compiling it, wait for that.
 
-        Arguments that a declaration takes, but for arrays that it doesn't write to, are no specialisation of their
-        own: the same machine code is entered for them too.
+        Arguments that differ from a declaration only in read-only arrays get no specialisation of their own: the
+        declaration's machine code is entered for them too.
         """
         arguments = sigutils.normalize_signature(sig)[0]
         declared = next((types_ for types_ in self.signatures if _takes(types_, arguments)), arguments)
@@ -102,14 +102,14 @@ class Kernel(_ByType):
             return super().compile(arguments) if kept else self._compile_here(arguments)
 
     def compile_ahead(self, arguments: tuple[Any, ...], *, wait: bool) -> None:
-        """Compile a declared specialisation that isn't kept; where another process does so, wait for it or leave it."""
+        """Compile a declared specialisation that isn't kept. Where another process compiles it, wait, or skip it."""
         if not self.is_kept(arguments):
             with cache.turn(self.file_name(arguments), wait=wait) as mine:
                 if mine and not self.is_kept(arguments):
                     self._compile_here(arguments)
 
     def add_overload(self, cres: Any) -> None:
-        """Enter a specialisation, and the environments of all that it calls: Numba has entered its own only."""
+        """Enter a specialisation, and the environments of its callees: Numba enters only the specialisation's own."""
         super().add_overload(cres)
         for environment in cres._find_referenced_environments():
             cres.codegen.set_env(environment.env_name, environment)
@@ -121,20 +121,20 @@ class Kernel(_ByType):
         return super().compile(arguments)
 
     def is_kept(self, arguments: tuple[Any, ...]) -> bool:
-        """Whether machine code of a specialisation is kept that runs here."""
+        """Tell whether machine code of a specialisation is kept that this processor can run."""
         return cache.is_kept(self.file_names(arguments))
 
     def file_names(self, arguments: tuple[Any, ...], level: str | None = None) -> list[str]:
-        """Names under which a specialisation may be kept: for this processor, then for the levels that it reaches.
+        """File names of a specialisation: for this processor, then for the levels that it reaches.
 
-        `level`: that for a level of processors alone.
+        `level`: only the name for this level of processors.
         """
         if level is not None:
             return [self.file_name(arguments, (level, ""))]
         return [self.file_name(arguments), *(self.file_name(arguments, reached) for reached in cache.levels_here())]
 
     def file_name(self, arguments: tuple[Any, ...], processor: tuple[str, str] | None = None) -> str:
-        """Name of the file of one specialisation. `processor`: name and features, in place of this process's own."""
+        """File name of one specialisation. `processor`: name and features, in place of this process's own."""
         triple, *own = self.targetctx.codegen().magic_tuple()
         key = hashlib.sha256()
         types_ = str(arguments), list(_field_names(arguments))
@@ -144,13 +144,13 @@ class Kernel(_ByType):
 
 
 class _HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """LLVM's form of a helper, as kernels take it in. They optimise it and make machine code of it.
+    """LLVM module of a helper, which kernels include, optimise and turn into machine code.
 
-    Numba would do so for the helper first, and once more in each caller: a fifth of all the time of compiling.
+    Numba would do all that for the helper too, besides doing it in each caller: a fifth of the time of compiling.
     """
 
     def _optimize_final_module(self) -> None:
-        """The kernel does."""
+        """Do nothing: the kernel optimises."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -158,7 +158,7 @@ class _HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """None: there is no machine code."""
+        """Return None: a helper has no machine code."""
         self._ensure_finalized()
         return 0
 
@@ -168,14 +168,15 @@ class _HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
 
 
 class _NoEnvironments:
-    """The code generator where Numba enters a helper's environment: a kernel enters those of all that it calls."""
+    """Stand-in for the code generator where Numba enters a helper's environment: a kernel enters those of its
+    callees."""
 
     def set_env(self, name: str, environment: Any) -> None:
         """Enter nothing."""
 
 
 class _HelperCompiler(Compiler):  # type: ignore[misc]
-    """Numba's compiler, with a library of ours."""
+    """Numba's compiler, making a `_HelperLibrary`."""
 
     def define_pipelines(self) -> Any:
         codegen = self.state.targetctx.codegen()
@@ -184,14 +185,14 @@ class _HelperCompiler(Compiler):  # type: ignore[misc]
 
 
 class _Helper(_ByType):
-    """A compiled function that is called by kernels alone."""
+    """Compiled function that only kernels call."""
 
     def __init__(self, py_func: Callable[..., Any], **more: Any) -> None:
         options = {**OPTIONS, "no_cpython_wrapper": True, **more}
         super().__init__(py_func, targetoptions=options, pipeline_class=_HelperCompiler)
 
     def add_overload(self, cres: Any) -> None:
-        """Keep it for kernels. Not for Python: there is no wrapper to call."""
+        """Keep it for kernels. It can't be entered for Python: there is no wrapper to call."""
         self.overloads[tuple(cres.signature.args)] = cres
 
     def _compile_for_args(self, *args: Any, **kwargs: Any) -> None:
@@ -199,12 +200,12 @@ class _Helper(_ByType):
 
 
 def kernel(*declared: str) -> Callable[[Callable[..., Any]], Any]:
-    """Declare a kernel with the types of its arguments, as Numba writes them, for each specialisation.
+    """Declare a kernel with the types of its arguments, in Numba's notation, for each specialisation.
 
-    `const` stands before an array that isn't written to: such an argument may be read-only or not. Classes of named
-    tuples are written as calls with the types of their fields.
+    `const` before an array says that the kernel doesn't write to it: the argument may then be read-only or not. Classes
+    of named tuples are written as calls with the types of their fields.
 
-    Other types are compiled, too, when they come; tests refuse them (`STRICT`), since each costs its seconds.
+    Arguments of other types are compiled for when they occur. Tests refuse them (`STRICT`), since each costs seconds.
 
     Examples
     --------
@@ -221,17 +222,17 @@ def _declared(declared: tuple[str, ...], function: Callable[..., Any]) -> Any:
 
 
 def helper(function: Callable[..., Any]) -> Any:
-    """Declare a helper. What it is called with says its types."""
+    """Declare a helper. Its types come from its calls."""
     return function if config.DISABLE_JIT else _Helper(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Declare a helper whose code is put in the place of each call, before types are known."""
+    """Declare a helper whose code replaces each call, before types are known."""
     return function if config.DISABLE_JIT else _Helper(function, inline="always")
 
 
 def _types_of(text: str, named: dict[str, type]) -> tuple[Any, ...]:
-    """Types that a declaration names. `const` before an array: it isn't written to. `named`: the named tuples."""
+    """Types of a declaration. `const` before an array: the kernel doesn't write to it. `named`: the named tuples."""
     text = re.sub(r"const (\w+\[[:,1 ]*\])", r"_const(\1)", text)
     names: dict[str, Any] = {**vars(nb_types), "_const": lambda array: array.copy(readonly=True)}
     names |= {name: functools.partial(_named_tuple, class_) for name, class_ in named.items()}
@@ -244,7 +245,7 @@ def _named_tuple(class_: type, *fields: Any) -> Any:
 
 
 def _field_names(value: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Names of the fields of all named tuples among some types: a type's text has none, and loops read by name."""
+    """Field names of all named tuples among some types: loops read fields by name, and a type's text has no names."""
     if isinstance(value, nb_types.BaseTuple):
         class_ = getattr(value, "instance_class", None)
         if class_ is not None:
@@ -255,8 +256,8 @@ def _field_names(value: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _takes(declared: Any, given: Any) -> bool:
-    """Whether machine code for `declared` types can be called with `given` ones: arrays that it only reads may differ
-    in whether they could be written to."""
+    """Tell whether machine code for `declared` types can be called with `given` types: arrays that it only reads may be
+    writable or not."""
     if declared == given:
         return True
     if isinstance(declared, nb_types.Array) and isinstance(given, nb_types.Array):
@@ -269,7 +270,7 @@ def _takes(declared: Any, given: Any) -> bool:
 
 
 class _Kept:
-    """Where Numba asks for the machine code of one kernel, in place of a `numba.core.caching.Cache`."""
+    """Numba's access to the kept machine code of one kernel, in place of a `numba.core.caching.Cache`."""
 
     cache_path = None
 
@@ -277,20 +278,20 @@ class _Kept:
         self._of = of
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What is kept for these types, or None: for this processor, else for a level that it reaches."""
+        """Machine code kept for these types, or None: that of this processor, else that of a level that it reaches."""
         target_context.refresh()
         arguments = sigutils.normalize_signature(sig)[0]
         try:
             kept = cache.load(self._of.file_names(arguments))
             return None if kept is None else CompileResult._rebuild(target_context, *kept)
-        except Exception:  # whole, but not what this Numba wrote: whatever it is, it is compiled anew
+        except Exception:  # the file is whole, but this Numba can't read it: compile anew
             cache.compiling()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled, without the listing of the source with its types, a quarter of all.
+        """Keep machine code, without the annotated listing of the source, which is a quarter of the bytes.
 
-        Code with addresses of this process in it (a large global array) is not kept.
+        Code that holds addresses of this process (a large global array) is not kept.
         """
         if data.library.has_dynamic_globals:
             return
@@ -298,12 +299,12 @@ class _Kept:
         cache.save(self._of.file_name(sigutils.normalize_signature(sig)[0]), kept)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: no entry is buffered."""
 
 
 @functools.cache
 def _environment() -> tuple[Any, ...]:
-    """What else machine code depends on."""
+    """Settings and versions that machine code depends on."""
     switches = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)
     versions = (sysconfig.get_config_var("SOABI"), numba.__version__, llvmlite.__version__, np.__version__)
     options = (*map(repr, switches), *sorted(map(str, OPTIONS.items())))
@@ -311,9 +312,9 @@ def _environment() -> tuple[Any, ...]:
 
 
 def fingerprint(function: Any) -> str:
-    """Hash of what a compiled function is made of: its own code and, all the way down, that of what it calls.
+    """Hash of a compiled function's own code and, recursively, of its callees' code.
 
-    Raises TypeError for a name that it reads and that has no fixed value: such a loop can't be kept.
+    Raises TypeError where the function reads a name without a fixed value: no key can tell when such a loop changes.
     """
     found = getattr(function, "_fingerprint", None)
     if found is None:
@@ -323,7 +324,7 @@ def fingerprint(function: Any) -> str:
 
 
 def _parts(function: types.FunctionType, seen: dict[int, int]) -> Iterator[str]:
-    """All that decides what is compiled, as lines. `seen`: the functions met, numbered; each is taken once."""
+    """Lines that together determine what is compiled. `seen`: numbers of the functions already listed."""
     if id(function) in seen:
         yield f"function {seen[id(function)]}"
         return
@@ -346,7 +347,7 @@ def _parts(function: types.FunctionType, seen: dict[int, int]) -> Iterator[str]:
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A function's code and that of what is defined in it."""
+    """Code of a function and of the functions defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -354,7 +355,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _value(name: str, value: Any, seen: dict[int, int]) -> Iterator[str]:
-    """What a name stands for."""
+    """Lines for the value of a name."""
     if is_jitted(value):
         yield repr(sorted(value.targetoptions.items(), key=str))
         yield from _parts(value.py_func, seen)

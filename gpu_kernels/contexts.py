@@ -1,8 +1,9 @@
-"""Front door: the minimal contexts of many targets, from clues, continued as clues come.
+"""Front door: minimal contexts of many targets, from clues, extended as clues come.
 
-A clue says on which attributes two rows differ, and which way. It rules a context out for a target where the two rows
-agree on all of the context and break what the target asks for. So the contexts of one target are the minimal hitting
-sets of an *edge* for each clue that speaks of it: the attributes that differ, less those of the target.
+A clue tells on which attributes two rows differ, and in which direction. It refutes a context for a target where the
+two rows agree on the whole context and violate the target. So each clue that violates a target gives an *edge*: the
+attributes on which the rows differ, less those of the target. The contexts of the target are the minimal hitting sets
+of its edges.
 
 There is no CUDA twin, as for all minimal hitting sets (hitting.py).
 """
@@ -22,15 +23,15 @@ Mask = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
-class Extended:
+class ExtendedContexts:
     """Minimal contexts after new clues have come.
 
     Attributes
     ----------
     contexts : uint64 (N, words), attribute a is bit a % 64 of word a // 64
     target : int32 (N,), ascending
-    kept : int64 (N,), which of the contexts before each one is, -1 where it is new
-    complete : bool, False where a deadline came first: nothing has changed then
+    kept : int64 (N,), the number of each context before the extension, -1 where it is new
+    complete : bool, False where the deadline passed first; nothing has changed then
     """
 
     contexts: Mask
@@ -40,7 +41,7 @@ class Extended:
 
 
 class MinimalContexts:
-    """The minimal contexts of targets that the clues seen so far leave. At first each target has the empty one.
+    """Minimal contexts of targets that no clue so far refutes. At first each target has the empty context.
 
     Parameters
     ----------
@@ -50,13 +51,13 @@ class MinimalContexts:
 
     Notes
     -----
-    Cost of an extension: for each context that is checked, attributes of the context times clues / 64 words; and the
-    search for new ones, over the few edges that some context has missed (no others are ever written out): clues come
-    in order of how many attributes differ, so the first one missed is a short edge. Memory: 3 bits a clue and
-    attribute.
+    Cost of an extension: (attributes of the context) x (clues / 64) words for each checked context, and the search for
+    new contexts. The search works on the few edges that some context has missed; no others are ever written out. Clues
+    are in order of the number of attributes that differ, so the first one missed is a short edge. Memory: 3 bits for
+    each clue and attribute.
 
-    Source: notes on order dependencies of this project; the search is that of `extend_hitting_sets`. Edges that are
-    taken up only when a candidate misses them are an idea of HPIValid (Birnick et al., PVLDB 13(11), 2020).
+    Source: notes on order dependencies of this project; the search is that of `extend_hitting_sets`. HPIValid (Birnick
+    et al., PVLDB 13(11), 2020) introduced edges that are written out only when a candidate misses them.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class MinimalContexts:
     ) -> None:
         if not len(kind) == len(left) == len(right):
             raise ValueError(f"kind, left, right: {len(kind)}, {len(left)}, {len(right)} entries; allowed: one length")
-        self._state = contexts.State(attributes, kind, left, right, max_size)
+        self._search = contexts.ContextSearch(attributes, kind, left, right, max_size)
         self._threads = threads
 
     def extend(
@@ -80,11 +81,11 @@ class MinimalContexts:
         *,
         deadline: float | None = None,
         progress: Callable[[float], None] | None = None,
-    ) -> Extended:
-        """Take up clues of both orders of each pair: uint64 (clues, words) over comparisons 0 to attributes - 1, each
+    ) -> ExtendedContexts:
+        """Add clues, both orders of each pair: uint64 (clues, words) over comparisons 0 to attributes - 1, each
         attribute with itself (words.py)."""
-        return Extended(*self._state.extend(clues, Control(deadline, progress, self._threads)))
+        return ExtendedContexts(*self._search.extend(clues, Control(deadline, progress, self._threads)))
 
     def violated(self, clues: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Whether some of these clues, of both orders, rule out each context that was last returned: bool (N,)."""
-        return self._state.violated(clues)
+        """Tell which of the last returned contexts some of these clues, of both orders, refute: bool (N,)."""
+        return self._search.violated(clues)

@@ -1,4 +1,4 @@
-"""What a caller may say to a running kernel: until when, whom to tell how far it is, on how many threads."""
+"""Control of a running kernel: deadline, progress, threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 
 class Control:
-    """Shared by the threads of one kernel call.
+    """Settings and stop flag that the threads of one kernel call share.
 
     Attributes
     ----------
@@ -21,9 +21,9 @@ class Control:
     progress : called with the share that is done, 0 to 1, after each task, from one thread at a time
     threads : threads that a CPU twin uses; where None is given, one for each usable core
     gpus : tuple of int
-        Further GPUs that a CUDA twin may use beside the current one, by number.
+        Numbers of further GPUs that a CUDA twin may use beside the current one.
     stopped : threading.Event
-        Set from outside (Ctrl-C) to end the work after the running tasks.
+        Set by the caller (Ctrl-C) to end the work after the running tasks.
     """
 
     def __init__(
@@ -39,16 +39,16 @@ class Control:
         self.stopped = stopped or threading.Event()
 
     def telling(self, progress: Callable[[float], None] | None) -> Control:
-        """The same, for a part of the work whose progress is told otherwise."""
+        """Copy with another progress callback, for a part of the work."""
         return Control(self.deadline, progress, self.threads, self.gpus, self.stopped)
 
     def over(self) -> bool:
-        """Whether no new task may start."""
+        """Tell whether no new task may start."""
         return self.stopped.is_set() or (self.deadline is not None and time.monotonic() >= self.deadline)
 
     @contextmanager
     def alarm(self) -> Iterator[NDArray[np.bool_]]:
-        """A flag, bool (1,), that is set at the deadline, for loops that look at it."""
+        """Flag for compiled loops, bool (1,), set at the deadline."""
         flag = np.zeros(1, dtype=np.bool_)
         if self.deadline is None:
             yield flag

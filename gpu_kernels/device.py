@@ -1,7 +1,7 @@
-"""Which device runs the kernels: "auto[:N]", "cpu" or "cuda[:N]" to a `Device`, with the reason.
+"""Choice of the device that runs the kernels: "auto[:N]", "cpu" or "cuda[:N]" becomes a `Device`, with the reason.
 
-Nothing here touches CUDA before a device is picked. Whether a GPU can be used is found out by compiling and running a
-very small kernel on it, once a process: driver, toolkit and wheels that don't fit each other show only there.
+This module touches CUDA only when a device is picked. It finds out whether a GPU works by compiling and running a very
+small kernel on it, once a process: a mismatch of driver, toolkit and wheels shows only then.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _Found = TypeVar("_Found")
 
 
 class OutOfDeviceMemory(DeviceError):
-    """A device has no room even for the smallest piece of the work."""
+    """Lack of device memory even for the smallest piece of the work."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """Where kernels run.
+    """Device that kernels run on.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Device:
         them; what is sorted and joined stays on the GPU `index`, where its rows are.
     may_fall_back : whether the CPU may go on where the device's memory is too small (picked by `auto`)
     fallen : list of str
-        What went on on the CPU for want of device memory, filled in by `run`.
+        Work that moved to the CPU for lack of device memory; `run` fills it in.
 
     Examples
     --------
@@ -74,12 +74,12 @@ class Device:
 
     @property
     def described(self) -> str:
-        """As results name it: "cpu", or "cuda:0" ("cuda:0,1") and the GPU's name; ", then cpu" after falling back."""
+        """Name in results: "cpu", or "cuda:0" ("cuda:0,1") and the GPU's name; ", then cpu" after a fallback."""
         return f"{self}, then cpu" if self.fallen else str(self)
 
     @property
     def reason(self) -> str:
-        """Why this device, and what fell back from it. To be read after the work."""
+        """Reason for this device, and the work that fell back to the CPU. Read it after the work."""
         if not self.fallen:
             return self.chosen
         return f"{self.chosen}; out of device memory while {' and '.join(self.fallen)}: went on on the CPU"
@@ -90,7 +90,7 @@ class Device:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Make this the current CUDA device of the thread for a while; nothing on the CPU."""
+        """Context in which this is the thread's current CUDA device; does nothing for the CPU."""
         if self.kind == "cpu":
             yield
             return
@@ -104,7 +104,7 @@ class Device:
         on_cpu: Callable[[], _Found],
         forget: Callable[[], object] = lambda: None,
     ) -> _Found:
-        """Run work here: a twin, or the other one where this device has no room for it.
+        """Run work with this device's twin, or with the CPU's where this device has no room.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class Device:
         Raises
         ------
         OutOfDeviceMemory
-            The device has no room, not even for pieces, and was asked for by name.
+            The device was asked for by name and has no room even for the smallest pieces.
         """
         if self.kind == "cpu" or doing in self.fallen:
             return on_cpu()
@@ -129,7 +129,7 @@ class Device:
                 if not self.may_fall_back:
                     raise
                 _log.warning("out of device memory while %s: going on on the CPU (%s)", doing, error)
-            # only here has the error gone, and with it what its frames held on the device
+            # the error is gone only here, and with it the device memory that its frames held
             forget()
             release()
         if doing not in self.fallen:
@@ -138,31 +138,31 @@ class Device:
 
 
 def pick_device(spec: str | Device = "auto") -> Device:
-    """The device that a specification means.
+    """Pick the device of a specification.
 
     Parameters
     ----------
     spec : str or Device
         "auto": all GPUs of this machine if the first can be used, else the CPU. "auto:N": GPU N alone, else the CPU.
-        "cpu". "cuda": as "auto", but never the CPU. "cuda:N": that GPU and no other. A Device is handed back.
+        "cpu". "cuda": as "auto", but never the CPU. "cuda:N": GPU N alone. A Device is returned as it is.
 
     Returns
     -------
     Device
-        With the reason; `auto` on the CPU says why no GPU is used, and logs a warning (once) where one seems to be
-        broken.
+        The device, with the reason. Where `auto` picks the CPU, the reason tells why no GPU is used, and a warning is
+        logged (once) where a GPU seems to be broken.
 
     Raises
     ------
     InputError
-        The specification is none of these, or TUPLEWISE_DEVICE_MEMORY can't be read.
+        The specification is none of these, or TUPLEWISE_DEVICE_MEMORY is malformed.
     DeviceError
         A GPU was asked for by name and can't be used.
 
     Notes
     -----
-    The first use of a GPU compiles a small kernel (about a second); the answer is kept for the process. Further GPUs
-    are looked at when there is work for them. A process that was forked from one that uses CUDA can't use it.
+    The first use of a GPU compiles a small kernel (about a second); the process remembers the result. Further GPUs are
+    tried when there is work for them. A process forked from one that uses CUDA can't use CUDA.
 
     Examples
     --------
@@ -198,9 +198,9 @@ def pick_device(spec: str | Device = "auto") -> Device:
 
 
 def memory_limit(device_bytes: int) -> int | None:
-    """What kernels of this process may take of a device with so much memory; None where the user didn't say.
+    """Bytes that kernels of this process may take on a device of so much memory; None where the user set no limit.
 
-    TUPLEWISE_DEVICE_MEMORY says it: bytes ("4g"), or a share of the device ("0.25": four tasks of Spark on one GPU).
+    TUPLEWISE_DEVICE_MEMORY sets it, as bytes ("4g") or a share of the device ("0.25": four tasks of Spark on one GPU).
     """
     text = os.environ.get(MEMORY, "").strip()
     return None if not text else _limit(text, device_bytes)
@@ -208,7 +208,7 @@ def memory_limit(device_bytes: int) -> int | None:
 
 @lru_cache(maxsize=64)
 def _limit(text: str, device_bytes: int) -> int:
-    """See `memory_limit`; InputError where the text says nothing."""
+    """Limit in bytes of a text, see `memory_limit`. Raises InputError where the text is malformed."""
     size = re.fullmatch(r"(\d{1,18})([kmgt]?)(?:i?b)?", text.lower())
     share = re.fullmatch(r"[01]?\.\d{1,9}", text)
     limit = int(size[1]) * _UNITS[size[2]] if size else int(float(text) * device_bytes) if share else 0
@@ -219,7 +219,7 @@ def _limit(text: str, device_bytes: int) -> int:
 
 @contextmanager
 def on_gpu(index: int) -> Iterator[None]:
-    """Make GPU `index` the thread's current one for a while. Raises DeviceError in a process that was forked."""
+    """Context in which GPU `index` is the thread's current one. Raises DeviceError in a forked process."""
     from numba import cuda
 
     if _forked():
@@ -238,23 +238,24 @@ def _cpu(reason: str) -> Device:
 
 
 def _simulated() -> bool:
-    """Whether Numba's CUDA simulator stands in for GPUs."""
+    """Tell whether Numba's CUDA simulator stands in for GPUs."""
     return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 
 def _forked() -> bool:
-    """Whether CUDA was first used by a process that this one was forked from."""
+    """Tell whether this process was forked from one that had used CUDA."""
     return _used_in not in (None, os.getpid())
 
 
 def gpu(index: int) -> Device | Fault:
-    """GPU `index`, or why it can't be used; found out once a process."""
+    """GPU `index`, or the reason why it can't be used; determined once a process."""
     return _cuda_device(index, os.environ.get("CUDA_VISIBLE_DEVICES"), os.getpid())
 
 
 @lru_cache(maxsize=64)
 def _cuda_device(index: int, visible: str | None, process: int) -> Device | Fault:
-    """See `gpu`. CUDA_VISIBLE_DEVICES and the process are here so that a change isn't answered from memory."""
+    """Cached part of `gpu`. CUDA_VISIBLE_DEVICES and the process are parameters so that a change of either is
+    noticed."""
     if _simulated():
         return Device("cuda", 0, "simulator", "CUDA is simulated", 0)
     if _forked():
@@ -273,19 +274,18 @@ _DRIVER_LIBRARY = "libcuda.so.1"
 
 
 def _load_cuda() -> Any:
-    """numba.cuda, which is not imported before a device is asked for: half a second that a machine without the
-    driver's library need not spend."""
+    """Import numba.cuda. It takes half a second, which a machine without the driver's library needn't spend."""
     if sys.platform == "linux" and not os.environ.get("NUMBA_CUDA_DRIVER"):
         ctypes.CDLL(_DRIVER_LIBRARY)
     from numba import cuda
 
-    if "numba_cuda" not in str(cuda.__file__):  # numba still brings a target of its own, which nobody maintains
+    if "numba_cuda" not in str(cuda.__file__):  # numba still includes a target of its own, which nobody maintains
         raise ImportError("Cannot redirect numba.cuda to numba_cuda")
     return cuda
 
 
 def _probe(cuda: Any, index: int) -> Device | Fault:
-    """Look at the driver and the GPU, then try the GPU."""
+    """Check the driver and the GPU, then run a kernel on it."""
     global _used_in
     count = len(cuda.gpus)
     if _used_in is None:
@@ -315,7 +315,7 @@ def _probe(cuda: Any, index: int) -> Device | Fault:
 
 
 def _trial(cuda: Any) -> bool:
-    """Compile, load and run a kernel, and check what it wrote."""
+    """Compile, load and run a kernel, and check its result."""
 
     @cuda.jit  # type: ignore[untyped-decorator]
     def count_threads_kernel(total):  # type: ignore[no-untyped-def]

@@ -1,7 +1,7 @@
-"""Front door: the distinct values of columns of bytes, and for each value the set of columns that hold it.
+"""Front door: distinct values of columns of bytes, and for each value the set of columns that hold it.
 
-There are no CUDA twins: bytes come from files and from Arrow, each is looked at once, and tables of values are larger
-than what crosses to a device in the time that it takes here. On GPUs this grouping is Spark's, with the RAPIDS plugin.
+There are no CUDA twins: bytes come from files and from Arrow, each is read once, and copying them to a device would
+take longer than the work takes here. On GPUs, Spark does this grouping with the RAPIDS plugin.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 
-PADDING = 8  # bytes behind those that are used of an array of bytes: words are read whole
+PADDING = 8  # spare bytes at the end of an array of bytes, since words are read whole
 _SLOTS, _WORDS, _NODES = 64, 256, 64
-_MANY_SLOTS = 1 << 16  # from here on a table grows to twice its size, before to four times
-_MANY_WORDS = 1 << 17  # from here on a store grows by an eighth, before to twice its size
+_MANY_SLOTS = 1 << 16  # slots from which a table doubles; smaller ones grow fourfold
+_MANY_WORDS = 1 << 17  # words from which a store grows by an eighth; smaller ones double
 
 
 class DistinctCells:
-    """The distinct values of cells that are given in parts, and how many cells have each.
+    """Distinct values of cells that come in parts, and the number of cells with each.
 
     Attributes
     ----------
-    nulls : cells without a value
+    nulls : number of cells without a value
 
     Notes
     -----
-    A cell costs a hash of its bytes and one look into a table of hashes; bytes are always compared. Memory: the bytes
-    of the distinct values, 8 to 15 more each, and 12 to 24 for the table.
+    Cost: for each cell a hash of its bytes and one look-up in a table of hashes; bytes are always compared. Memory: for
+    each distinct value its bytes, 8 to 15 more, and 12 to 24 for the table.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class DistinctCells:
 
     @property
     def used(self) -> int:
-        """Words of the store in use."""
+        """Number of used words of the store."""
         return int(self._state[0])
 
     @property
@@ -65,8 +65,8 @@ class DistinctCells:
 
         Parameters
         ----------
-        data : uint8, PADDING bytes longer than what the cells use
-        starts, sizes : int32 or int64 (cells,), where each begins and how many bytes it has; -1 bytes is null
+        data : uint8, with PADDING spare bytes at its end
+        starts, sizes : int32 or int64 (cells,), first byte and number of bytes of each cell; size -1 is null
         """
         from tuplewise.gpu_kernels.cpu import distinct as cpu
 
@@ -77,7 +77,7 @@ class DistinctCells:
             done = cpu.add_cells(data, starts, sizes, done, self._table, self._store, self._state)
 
     def values(self) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
-        """Offsets int64 (distinct + 1,), bytes uint8 of all values, and int64 (distinct,) how many cells have each."""
+        """Offsets int64 (distinct + 1,), bytes uint8 of all values, and cells with each value, int64 (distinct,)."""
         from tuplewise.gpu_kernels.cpu import distinct as cpu
 
         offsets = np.zeros(self.distinct + 1, dtype=np.int64)
@@ -88,7 +88,7 @@ class DistinctCells:
         return offsets, data, rows
 
     def drop(self, value: bytes) -> None:
-        """Take a value for null. Nothing can be added afterwards."""
+        """Treat a value as null. Nothing can be added afterwards."""
         from tuplewise.gpu_kernels.cpu import distinct as cpu
 
         words = np.frombuffer(value.ljust(-(-len(value) // 8) * 8, b"\0"), dtype=np.uint64)
@@ -97,19 +97,19 @@ class DistinctCells:
             self._state -= np.array([cpu.HEAD + len(words), 1, -rows], dtype=np.int64)
 
     def finish(self) -> None:
-        """Free what is only needed to add more."""
+        """Free the memory that only `add` needs."""
         self._table = np.zeros(0, dtype=np.uint64)
 
 
 def padded(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """A copy with PADDING bytes behind it."""
+    """Copy with PADDING bytes at its end."""
     copy = np.zeros(len(data) + PADDING, dtype=np.uint8)
     copy[: len(data)] = data
     return copy
 
 
 def _with_slots(table: NDArray[np.uint64], store: NDArray[np.uint64], used: int, values: int) -> NDArray[np.uint64]:
-    """The table, or a larger one where it is full."""
+    """Return the table, or a larger one where it is full."""
     from tuplewise.gpu_kernels.cpu import distinct as cpu
 
     if (values + 1) * cpu.FULL <= 2 * len(table):
@@ -120,9 +120,9 @@ def _with_slots(table: NDArray[np.uint64], store: NDArray[np.uint64], used: int,
 
 
 def _make_room(store: NDArray[np.uint64], used: int, size: int) -> None:
-    """Lengthen a store in place where a value of so many bytes doesn't fit: by an eighth, which copies nothing.
+    """Lengthen a store in place where a value of so many bytes doesn't fit. Growing by an eighth copies nothing.
 
-    Raises MemoryError beyond the words that places can count.
+    Raises MemoryError beyond the number of words that places can address.
     """
     from tuplewise.gpu_kernels.cpu import distinct as cpu
 
@@ -136,7 +136,7 @@ def _make_room(store: NDArray[np.uint64], used: int, size: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """Sets of attributes and how many values each has; a set may occur more than once.
+    """Sets of attributes, and the number of values of each; a set may occur more than once.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class Clusters:
 
 
 class _Part:
-    """The values whose hashes have some bits in common."""
+    """Values whose hashes share some bits."""
 
     def __init__(self, parts: int, part: int) -> None:
         self._parts, self._part = parts, part
@@ -201,12 +201,12 @@ class _Part:
 
 
 class ValueSets:
-    """For each value, the set of attributes that hold it; attributes come in ascending order.
+    """Set of attributes of each value. Attributes must be added in ascending order.
 
     Notes
     -----
-    Sets are nodes of a tree that all values share, so a value costs the same however many attributes there are: its
-    bytes, 16 more and a share of the table. Each value of an attribute costs two looks into tables.
+    Sets are nodes of a tree that all values share. So a value takes the same memory whatever the number of attributes:
+    its bytes, 16 more and its part of the table. Each value of an attribute costs two look-ups in tables.
     """
 
     def __init__(self, control: Control | None = None) -> None:
@@ -219,7 +219,7 @@ class ValueSets:
         return sum(part.held_bytes for part in self._parts)
 
     def add(self, attributes: Sequence[int], cells: Sequence[Sequence[DistinctCells]]) -> None:
-        """Add attributes, greater than all before, ascending; each one's cells may be in several parts."""
+        """Add attributes, ascending and greater than all before. The cells of each may be in several parts."""
         from tuplewise.gpu_kernels.cpu.threads import run_tasks
 
         def work(task: int) -> None:
@@ -231,6 +231,6 @@ class ValueSets:
         run_tasks([1.0] * len(self._parts), lambda: work, Control(threads=self._control.threads))
 
     def clusters(self, words: int) -> Clusters:
-        """All sets that some value has, masks of so many words."""
+        """Sets of all values, as masks of so many words."""
         found = [part.clusters(words) for part in self._parts]
         return Clusters(np.concatenate([f.masks for f in found]), np.concatenate([f.values for f in found]))

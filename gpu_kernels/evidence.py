@@ -13,14 +13,14 @@ from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.words import ClueLayout, Comparisons, among_compared, merge_clues, mirror_clues
 
-COMPARING = "comparing pairs"  # what runs out of memory where there are too many clues for a device
+COMPARING = "comparing pairs"  # the work named where a device has no room for all clues
 
 Counted = tuple[NDArray[np.uint64], NDArray[np.int64], bool]
 
 
 @dataclass(frozen=True, eq=False)
 class ClueSet:
-    """The distinct clues of all ordered pairs that were compared.
+    """Distinct clues of the ordered pairs that were compared.
 
     Attributes
     ----------
@@ -69,14 +69,14 @@ def collect_clues(
     Raises
     ------
     ValueError
-        Where shapes or dtypes don't fit, or groups are given by halves.
+        Where shapes or dtypes don't fit, or only one of the arrays of groups is given.
     DeviceError
-        Where a device is asked for by name and can't be used.
+        Where a device was asked for by name and can't be used.
 
     Notes
     -----
-    Cost: pairs x comparisons / 32 vector operations and one count a pair on the CPU (see `cpu.evidence`). Memory does
-    not depend on the number of pairs. Several GPUs share the pairs where there are enough for them.
+    Cost on the CPU: comparisons / 32 vector operations and one count for each pair (see `cpu.evidence`). Memory doesn't
+    depend on the number of pairs. Several GPUs share the pairs where there are enough of them.
     """
     codes, members, group_offsets = _checked(codes, layout, members, group_offsets)
     picked = pick_device(device)
@@ -117,15 +117,15 @@ def collect_clues_between(
     Parameters
     ----------
     codes : int32 array (columns, rows)
-        Codes that can be compared within each comparison of the layout; -1 is null. They may lie far apart.
+        Codes that can be compared within each comparison of the layout; -1 is null. Gaps between codes may be large.
     left, right : integer arrays (m,) and (k,)
-        Numbers of rows, no row in both; a row that is there twice counts twice.
+        Numbers of rows, no row in both; a row listed twice counts twice.
 
-    Other parameters, and what is raised, as for `collect_clues`.
+    Other parameters and errors are those of `collect_clues`.
 
     Notes
     -----
-    Cost: see `cpu.evidence_between`. Which rows left a clue is not told.
+    Cost: see `cpu.evidence_between`. The rows of a clue are not returned.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def _checked_rows(name: str, rows: NDArray[np.integer], count: int) -> NDArray[n
 def of_both_orders(
     clues: NDArray[np.uint64], counts: NDArray[np.int64], layout: ClueLayout, counting: bool, pairs: int, complete: bool
 ) -> ClueSet:
-    """The clues of pairs, one order each, and those of the exchanged pairs."""
+    """Clues of both orders of pairs, from those of one order."""
     both = np.concatenate([clues, mirror_clues(clues, layout)])
     clues, counts = merge_clues(both, np.concatenate([counts, counts]))
     return ClueSet(clues, counts if counting else None, pairs, complete)
@@ -217,10 +217,10 @@ def arranged_codes(
 def row_order(
     codes: NDArray[np.int32], members: NDArray[np.int32], group_offsets: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Members, group by group, sorted inside a group by the columns with the fewest values first.
+    """Sort the members of each group, by the columns with the fewest values first.
 
-    So neighbours agree on most columns, and two blocks of rows hold few distinct clues (notes: the order of rows is
-    what counting costs). As many columns as fit a 63-bit key are sorted by.
+    Neighbours then agree on most columns, and two blocks of rows have few distinct clues (notes: the cost of counting
+    depends on the order of rows). The sort uses as many columns as fit a 63-bit key.
     """
     sizes = np.diff(group_offsets)
     key = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)

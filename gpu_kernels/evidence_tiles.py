@@ -1,5 +1,5 @@
-"""Front door of the pairwise evidence kernel by tiles: the triangle of all pairs, cut into parts that can be counted
-apart, in other processes and on other machines, and put together again."""
+"""Front door of the pairwise evidence kernel by tiles. The triangle of all pairs is cut into tiles, which other
+processes and machines can count, and whose clues are merged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tuplewise.gpu_kernels.words import ClueLayout, Comparisons, merge_clues
 
 @dataclass(frozen=True, eq=False)
 class PairTriangle:
-    """All unordered pairs of rows of a table. Pickles as its codes and its layout.
+    """All unordered pairs of rows of a table. Pickled as its codes and its layout.
 
     Attributes
     ----------
@@ -37,9 +37,10 @@ class PairTriangle:
         return int(self.codes.shape[1])
 
     def tiles(self, count: int) -> list[tuple[int, int]]:
-        """About `count` ranges of rows: the pairs of a row in it with one before it make a tile.
+        """Cut into about `count` tiles: ranges of rows, each standing for the pairs of a row in it with any row before.
 
-        Each pair is in one tile, and tiles hold about as many pairs each.
+        Each pair is in one tile, and tiles have about equally many pairs. Rows before r make about r^2 / 2 pairs, so of
+        n rows tile k ends at row n * sqrt(k / count).
 
         Examples
         --------
@@ -52,7 +53,7 @@ class PairTriangle:
 
     @cached_property
     def prepared(self) -> dict[str, Any]:
-        """What twins work out once for all tiles that a process counts; not pickled."""
+        """Results that twins compute once for all tiles of a process; not pickled."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -65,7 +66,7 @@ class PairTriangle:
 def pair_triangle(
     codes: NDArray[np.int32], layout: ClueLayout, *, nulls: Literal["unknown", "value"] = "unknown"
 ) -> PairTriangle:
-    """The pairs of all rows. `codes`: int32 array (columns, rows); see `evidence.collect_clues`.
+    """Make the triangle of the pairs of all rows. `codes`: int32 array (columns, rows); see `evidence.collect_clues`.
 
     Raises ValueError where shapes or dtypes don't fit.
     """
@@ -83,11 +84,11 @@ def count_tile(
     deadline: float | None = None,
     threads: int | None = None,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
-    """Distinct clues of the pairs of a row in a range with one before it, the earlier row as t.
+    """Count the clues of a tile: pairs of a row in a range with any row before it, the earlier row as t.
 
     Parameters
     ----------
-    tile : first row, and the one behind the last
+    tile : first row, and the row behind the last
     deadline : `time.monotonic()` value
 
     Returns
@@ -99,14 +100,14 @@ def count_tile(
     Raises
     ------
     ValueError
-        The rows of the tile aren't rows of the table.
+        The range is empty or has rows that aren't in the table.
     DeviceError
-        A device that was asked for can't be used.
+        A device was asked for by name and can't be used.
 
     Notes
     -----
-    Cost: as `evidence.collect_clues` for these pairs, and once in a process a pass over all codes. On several GPUs the
-    first one works: tiles are what others get.
+    Cost: that of `evidence.collect_clues` for these pairs, and once a process a pass over all codes. Of several GPUs
+    the first one counts the tile; give the others tiles of their own.
     """
     first, last = tile
     if not 0 <= first < last <= pairs.rows:
@@ -130,12 +131,12 @@ def count_tile(
 def merged(
     one: tuple[NDArray[np.uint64], NDArray[np.int64]], other: tuple[NDArray[np.uint64], NDArray[np.int64]]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Clues and counts of two tiles together; associative, and the same whichever comes first."""
+    """Merge the clues and counts of two tiles; associative and commutative."""
     return merge_clues(np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]]))
 
 
 def of_all_tiles(
     pairs: PairTriangle, clues: NDArray[np.uint64], counts: NDArray[np.int64], complete: bool
 ) -> ClueSet:
-    """What `evidence.collect_clues` returns, from the clues and counts of all tiles together."""
+    """Make the result of `evidence.collect_clues` from the merged clues and counts of all tiles."""
     return of_both_orders(clues, counts, pairs.layout, True, 2 * int(counts.sum()), complete)

@@ -1,4 +1,4 @@
-"""What is done when this process ends, and by this process only: one that was forked from it leaves it alone."""
+"""Functions to call when this process ends; processes forked from it don't call them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def at_exit(function: Callable[..., Any], *args: Any, **options: Any) -> None:
-    """Call a function when the process ends that is now at work."""
+    """Call a function when the current process ends."""
     atexit.register(_call_in, os.getpid(), function, *args, **options)
 
 

@@ -1,6 +1,6 @@
-"""What drivers, toolkits and wheels say when a GPU can't be used, what it means, and what helps.
+"""Failures of drivers, toolkits and wheels: their texts, what they mean, and remedies.
 
-They fail in many ways and types, of which only the text is looked at. Nothing here touches CUDA.
+Failures have many types, so only their text is examined. This module never touches CUDA.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FORKED = "this process was forked from one that uses CUDA"
 
 _MIXED = "Update the driver, or install the extra for its CUDA version: tuplewise[cuda12] or tuplewise[cuda13]."
 _ONE_CUPY = "Uninstall cupy and every cupy-cuda wheel, then install tuplewise[cuda12] or tuplewise[cuda13]."
-_NONE_THERE = ("no NVIDIA driver", "the driver sees no GPU")  # the usual laptop: nothing is broken
+_NONE_THERE = ("no NVIDIA driver", "the driver sees no GPU")  # as on most laptops: nothing is broken
 
 # the first that matches counts
 _FAULTS = (
@@ -68,7 +68,7 @@ _FAULTS = (
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a GPU can't be used, and what helps. `broken`: something is there that doesn't work."""
+    """Reason why a GPU can't be used, and the remedy. `broken`: something is installed that doesn't work."""
 
     reason: str
     hint: str
@@ -76,7 +76,7 @@ class Fault:
 
 
 def explain(error: BaseException) -> Fault:
-    """What a failure of driver, toolkit or wheels means, in one line.
+    """Explain a failure of driver, toolkit or wheels in one line.
 
     Examples
     --------
@@ -92,6 +92,6 @@ def explain(error: BaseException) -> Fault:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether something on a device failed for want of its memory. A MemoryError of numpy is not: it is of the host."""
+    """Tell whether an error means that device memory ran out. A MemoryError of numpy doesn't: it is about the host."""
     types = " ".join(kind.__name__ for kind in type(error).__mro__)
     return "OutOfMemory" in types or "OutOfDeviceMemory" in types or "OUT_OF_MEMORY" in str(error)

@@ -1,7 +1,7 @@
 """Front door of the enumeration of minimal hitting sets (evidence inversion).
 
-There is no CUDA twin: the search is a tree of small, uneven nodes, of which a GPU would run a few lanes at a time. What
-is quadratic in rows, the evidence, is what the GPU is for.
+There is no CUDA twin: the search is a tree of small, uneven nodes, which would occupy few lanes of a GPU at a time. The
+GPU serves the evidence, whose cost is quadratic in rows.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tuplewise.gpu_kernels.cpu import hitting, hitting_extend, hitting_missed, h
 from tuplewise.gpu_kernels.hitting_types import Bound, Wanted
 from tuplewise.gpu_kernels.words import mask_words, members
 
-# Removed edges, as a share of those left, from which new sets are sought from nothing: a set that misses many removed
-# edges would be found as often. Equally fast at a sixth to a quarter on clues of Tax and on random ones.
+# Removed edges as a share of the remaining ones, from which the search starts from scratch: a set is found once for
+# each removed edge that it misses. A sixth to a quarter are equally fast on clues of Tax and on random ones.
 MOST_GONE = 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class HittingSets:
-    """Minimal hitting sets.
+    """Minimal hitting sets of some edges.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ def minimal_hitting_sets(
     progress: Callable[[float], None] | None = None,
     threads: int | None = None,
 ) -> HittingSets:
-    """All minimal sets X of atoms such that the edges X does not hit weigh at most `budget` together.
+    """All minimal sets X of atoms that leave edges of total weight at most `budget` unhit.
 
     Parameters
     ----------
@@ -91,13 +91,13 @@ def minimal_hitting_sets(
 
 
 @dataclass(frozen=True, eq=False)
-class Extended:
-    """Minimal hitting sets after new edges have come.
+class RevisedSets:
+    """Minimal hitting sets after edges were added or removed.
 
     Attributes
     ----------
     sets : uint64 array (N, words), sorted
-    kept : int64 array (N,), which of the given sets each one is, -1 where it is new
+    kept : int64 array (N,), the number of each among the given sets, -1 where it is new
     complete : bool, False where a deadline came first (the sets found are right, others may be missing)
     """
 
@@ -115,16 +115,17 @@ def extend_hitting_sets(
     deadline: float | None = None,
     progress: Callable[[float], None] | None = None,
     threads: int | None = None,
-) -> Extended:
-    """The minimal hitting sets of `edges` and `new_edges`, from those of `edges`.
+) -> RevisedSets:
+    """Extend the minimal hitting sets of `edges` to those of `edges` and `new_edges`.
 
-    Sets that hit all new edges stay as they are. Each other minimal set contains one that doesn't, and is searched from
-    there. So the cost goes with the sets that the new edges miss and with what becomes of them.
+    Given sets that hit all new edges stay. Each new minimal set contains a given set that misses a new edge, so the
+    search starts from those. The cost grows with the number of given sets that miss a new edge, and of sets found from
+    them.
 
     Parameters
     ----------
     sets : uint64 array (sets, words)
-        What `minimal_hitting_sets` or this function returned for `edges`, complete, of the same that is wanted.
+        Complete result of `minimal_hitting_sets` or of this function, for `edges` and the same `wanted`.
     edges, new_edges : uint64 arrays (edges, words)
         New edges may be equal to others.
     wanted : its mirror maps edges to edges and new edges to new edges. The set of a mirror pair that was given is the
@@ -142,9 +143,9 @@ def extend_hitting_sets(
         _check_masks(name, array, words)
     if len(edges) == 0 and len(new_edges) > 0:
         found = minimal_hitting_sets(new_edges, wanted, deadline=deadline, progress=progress, threads=threads)
-        return Extended(found.sets, np.full(len(found.sets), -1, dtype=np.int64), found.complete)
+        return RevisedSets(found.sets, np.full(len(found.sets), -1, dtype=np.int64), found.complete)
     if not new_edges.any(axis=1).all():
-        return Extended(np.empty((0, words), np.uint64), np.empty(0, np.int64), True)
+        return RevisedSets(np.empty((0, words), np.uint64), np.empty(0, np.int64), True)
 
     missed = misses_some(sets, new_edges, atoms=wanted.atoms, threads=threads)
     starts = sets[missed]
@@ -166,17 +167,16 @@ def without_edges(
     deadline: float | None = None,
     progress: Callable[[float], None] | None = None,
     threads: int | None = None,
-) -> Extended:
-    """The minimal hitting sets of `edges`, from those of `edges` and `removed` together.
+) -> RevisedSets:
+    """Reduce the minimal hitting sets of `edges` and `removed` to those of `edges`.
 
-    New sets are those that miss a removed edge; of the given sets those stay that contain no new one. So the cost goes
-    with the number of removed edges, and with the sets that miss them; where many go, it is that of a search from
-    nothing.
+    New sets are those that miss a removed edge. Given sets stay unless they contain a new set. The cost grows with the
+    number of removed edges and of sets that miss them; where many edges go, it is that of a search from scratch.
 
     Parameters
     ----------
     sets : uint64 array (sets, words)
-        What this module's functions returned for `edges` and `removed`, complete, of the same that is wanted.
+        Complete result of this module's functions, for `edges` with `removed` and the same `wanted`.
     edges, removed : uint64 arrays (edges, words)
         Without order; edges may be there twice. A removed edge that is in `edges` too, or contains one that is, changes
         nothing.
@@ -218,18 +218,18 @@ def without_edges(
 
 def _together(
     sets: NDArray[np.uint64], stays: NDArray[np.bool_], added: NDArray[np.uint64], complete: bool
-) -> Extended:
-    """The given sets that stay and the new ones, sorted."""
+) -> RevisedSets:
+    """Merge the given sets that stay with the new ones, sorted."""
     result = np.concatenate([sets[stays], added])
     kept = np.concatenate([np.flatnonzero(stays), np.full(len(added), -1, dtype=np.int64)])
     order = np.lexsort(result.T[::-1])
-    return Extended(result[order], kept[order], complete)
+    return RevisedSets(result[order], kept[order], complete)
 
 
 def misses_some(
     sets: NDArray[np.uint64], edges: NDArray[np.uint64], *, atoms: int, threads: int | None = None
 ) -> NDArray[np.bool_]:
-    """Whether each set leaves at least one edge unhit: bool (sets,)."""
+    """Tell whether each set leaves at least one edge unhit: bool (sets,)."""
     return hitting_extend.misses_some(sets, edges, atoms, Control(threads=threads))
 
 
@@ -248,7 +248,7 @@ def mirrored(sets: NDArray[np.uint64], mirror: NDArray[np.integer[Any]]) -> NDAr
 
 
 def _not_after(sets: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Where a set comes before the other one in sorted order, or is the same."""
+    """Tell for each pair of sets whether the first one isn't after the second in sorted order: bool (sets,)."""
     result = np.ones(len(sets), dtype=np.bool_)
     for mine, other in zip(sets.T[::-1], others.T[::-1], strict=True):
         result = (mine < other) | ((mine == other) & result)
@@ -261,14 +261,14 @@ def _check_masks(name: str, array: NDArray[np.uint64], words: int) -> None:
 
 
 def _bound(budget: int, most: float, chances: NDArray[np.float64] | None, wanted: Wanted) -> Bound:
-    """What sets may leave unhit."""
+    """Bound on the weight that sets may leave unhit."""
     first = np.searchsorted(wanted.group, np.arange(len(wanted.group_masks))).astype(np.int64)
     chances = np.zeros((0, 0)) if chances is None else np.ascontiguousarray(chances, dtype=np.float64)
     return Bound(budget, most, chances, first)
 
 
 def _without_supersets(found: HittingSets, wanted: Wanted) -> HittingSets:
-    """Without sets a part of which is there, too, or its mirror. Cost: for each set a look at those whose first atom it
+    """Drop sets that contain another set or the mirror of one. Cost: for each set a look at those whose first atom it
     has."""
     others = np.concatenate([found.sets, mirrored(found.sets, wanted.mirror)]) if wanted.symmetric else found.sets
     by_first: dict[int, list[int]] = {}

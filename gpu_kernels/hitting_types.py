@@ -1,4 +1,4 @@
-"""What a search for hitting sets is told: which sets are wanted, and what they may leave unhit."""
+"""Parameters of a search for hitting sets: which sets are wanted, and the weight that they may leave unhit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tuplewise.gpu_kernels.words import as_masks
 
 
 class Wanted(NamedTuple):
-    """Which minimal hitting sets are wanted. Make one with `wanted_sets`.
+    """Choice of the minimal hitting sets that are wanted. Make one with `wanted_sets`.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ def wanted_sets(
     exclusive: bool = False,
     max_groups: int | None = None,
 ) -> Wanted:
-    """Say which hitting sets are wanted.
+    """Choose the hitting sets that are wanted.
 
     Parameters
     ----------
@@ -76,13 +76,14 @@ def wanted_sets(
 
 
 class Bound(NamedTuple):
-    """What a set may leave unhit: `budget`, or, where there are chances, `most` times the chance of each group.
+    """Weight that a set may leave unhit: `budget`, or with chances `most` x (product of the chances of all groups).
 
     Attributes
     ----------
     chances : float64 (groups, patterns)
-        By which atoms of a group are chosen, bit k its k-th; never more where more are. None of them: no rows.
-    first : int64 (groups,), the first atom of each group, whose atoms follow each other
+        Chance of a group by its pattern of chosen atoms (bit k: the k-th atom); further atoms never raise it. No rows
+        where there are no chances.
+    first : int64 (groups,), the first atom of each group; a group's atoms are consecutive
     """
 
     budget: int

@@ -1,9 +1,10 @@
-"""Front door: which attributes include which and how many values they share, from the clusters of a clustering.
+"""Front door: inclusions between attributes and their numbers of common values, from the clusters of attribute
+clustering.
 
 A cluster is a set of attributes, a mask of words: attribute a is bit a % 64 of word a // 64. A value belongs to the
-cluster of all attributes that hold it, so A is included in B where every cluster with A has B too.
+cluster of all attributes that hold it, so A is included in B where every cluster with A also has B.
 
-On a GPU clusters are taken in parts that it has room for; one GPU works, since these are the few distinct clusters.
+A GPU takes clusters in parts that fit its memory. One GPU is used, since distinct clusters are few.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ BITS = 64
 def intersect_clusters(
     masks: NDArray[np.uint64], attributes: int, *, device: Device | str = "auto", threads: int | None = None
 ) -> NDArray[np.bool_]:
-    """For each attribute, the attributes that all clusters with it have.
+    """Intersection of all clusters with an attribute, for each attribute.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def intersect_clusters(
 
     Notes
     -----
-    Cost: for each cluster, its attributes times words. Memory: attributes squared.
+    Cost: sum over clusters of attributes x words. Memory: attributes^2 bytes.
     """
     words = mask_words(attributes)
     masks = _checked(masks, words)
@@ -68,7 +69,7 @@ def count_common(
     device: Device | str = "auto",
     threads: int | None = None,
 ) -> NDArray[np.int64]:
-    """Values in clusters that have both attributes, int64 (attributes, attributes), symmetric.
+    """Count the values in clusters that have both attributes: int64 (attributes, attributes), symmetric.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def count_common(
 
     Notes
     -----
-    Cost: for each cluster, its attributes squared.
+    Cost: sum over clusters of attributes^2.
     """
     masks = _checked(masks, mask_words(attributes))
     values = np.ascontiguousarray(values, dtype=np.int64)
@@ -104,7 +105,7 @@ def count_common(
 
 
 def count_distinct(masks: NDArray[np.uint64], values: NDArray[np.int64], attributes: int) -> NDArray[np.int64]:
-    """Values in clusters that have each attribute, int64 (attributes,)."""
+    """Count the values in clusters that have each attribute: int64 (attributes,)."""
     masks = _checked(masks, mask_words(attributes))
     totals = np.zeros(attributes, dtype=np.int64)
     for a in range(attributes):
@@ -120,7 +121,7 @@ def _checked(masks: NDArray[np.uint64], words: int) -> NDArray[np.uint64]:
 
 
 def _parts_with_room(masks: NDArray[np.uint64], result_bytes: int) -> Iterator[slice]:
-    """Clusters in parts that the current device has room for, beside the result."""
+    """Parts of the clusters that fit the current device beside the result."""
     from tuplewise.gpu_kernels.cuda.primitives import room_bytes
 
     bytes_each = masks.strides[0] + 8  # a mask and a number of values

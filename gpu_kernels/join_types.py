@@ -1,4 +1,4 @@
-"""What a join compares, the algorithms that there are, and what each can be asked."""
+"""Types of joins: comparisons, algorithms, and the methods of a join."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GREATER = 4
 Algorithm = Literal["hsm", "iejoin", "bhsm", "kdtree", "rangetree"]
 ALGORITHMS: tuple[Algorithm, ...] = ("hsm", "iejoin", "bhsm", "kdtree", "rangetree")
 
-# Columns of slices, int64 (rows, 4): the partners of a left row are one or two slices of a sorted right side
+# Columns of slices, int64 (rows, 4): the partners of a left row are one or two slices of the sorted right side
 FIRST, FIRST_END, SECOND, SECOND_END = 0, 1, 2, 3
 
 
@@ -32,20 +32,21 @@ class Comparison:
 
 
 class PairJoin(Protocol):
-    """What satisfies some comparisons inside cluster pairs. Pairs of a row with itself count like any other."""
+    """Pairs of rows inside cluster pairs that satisfy some comparisons. Pairs of a row with itself count like any
+    other."""
 
     def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
-        """Number of pairs; `counts`, int64 (rows,) by row of the left side, gets `sign` times its partners added."""
+        """Number of pairs. Adds `sign` x (partners of a left row) to `counts`, int64 (rows,), at that row."""
 
     def emit(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Partners of these left rows: offsets int64 (len(rows) + 1,), right rows int32, ascending for each."""
 
     def find(self, limit: int) -> NDArray[np.int32]:
-        """At most `limit` pairs of different rows, int32 (found, 2), stopping as soon as they are found."""
+        """At most `limit` pairs of different rows, int32 (found, 2); stops as soon as it has them."""
 
 
 class KdTreePairJoin(PairJoin, Protocol):
-    """What "kdtree" makes: it can say beforehand what counting will cost."""
+    """Join of the algorithm "kdtree", which can estimate the cost of counting."""
 
     def nodes_for(self, sample_rows: int) -> float:
-        """Nodes of the tree that a left row meets on average, by a sample of the left rows."""
+        """Estimate from a sample of the left rows the average number of tree nodes that a left row visits."""

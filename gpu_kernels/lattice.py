@@ -1,6 +1,6 @@
-"""Front door of the lattice of contexts: which contexts are candidates of which targets, level by level.
+"""Front door of the lattice of contexts: the candidate contexts of each target, level by level.
 
-There is no CUDA twin: generating a level takes a hundredth of the time of checking it.
+There is no CUDA twin: generating a level takes a hundredth of the time that checking it takes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ Mask = NDArray[np.uint64]
 
 
 class Lattice:
-    """The contexts of one size, each with the targets that are *open* for it; begins with the empty context.
+    """Contexts of one size, each with the targets that are *open* for it. Starts with the empty context.
 
-    A target is open for a context where it is to be looked at there; after the look, where it does not hold. `grow`
-    goes to the next size: a target is open for a context where it is for each of its subsets with one attribute less.
+    A target is open for a context while it still has to be checked there, and stays open where the check fails. `grow`
+    moves on to the next size. A target is open for a new context where it is open for all of the context's subsets with
+    one attribute less.
 
     Parameters
     ----------
@@ -32,10 +33,10 @@ class Lattice:
 
     Attributes
     ----------
-    contexts : uint64 (contexts, words), attribute a is bit a % 64 of word a // 64; ascending, the last word as the most
-        significant one
+    contexts : uint64 (contexts, words), attribute a is bit a % 64 of word a // 64; ascending, last word most
+        significant
     open : uint64 (contexts, target words), changed in place
-    size : int, attributes of each context
+    size : int, number of attributes of each context
 
     Raises
     ------
@@ -47,8 +48,8 @@ class Lattice:
     Memory: (attributes + targets) / 8 bytes a context.
     Source: the candidate sets C+ of Huhtala, Kärkkäinen, Porkka, Toivonen, "TANE", The Computer Journal 42(2), 1999,
     and of Li et al., "Efficient Set-based Order Dependency Discovery with a Level-wise Hybrid Strategy", ICDE 2023,
-    algorithms 2 and 3. Departures: C+ is kept for a context, not for context and target together, as bits over all
-    targets, so that intersecting those of all subsets takes one operation for 64 targets.
+    algorithms 2 and 3. Departure: C+ of a context is a bit set over all targets, not a set for each context and target,
+    so intersecting those of the subsets takes one operation for 64 targets.
 
     Examples
     --------
@@ -75,12 +76,12 @@ class Lattice:
         return len(self.contexts)
 
     def counts(self) -> NDArray[np.int64]:
-        """Open targets of each context: int64 (contexts,)."""
+        """Number of open targets of each context: int64 (contexts,)."""
         counts: NDArray[np.int64] = np.bitwise_count(self.open).sum(axis=1, dtype=np.int64)
         return counts
 
     def blocks(self, most: int) -> list[tuple[int, int]]:
-        """Ranges (first, last) of contexts that hold about `most` open targets each, one context at least."""
+        """Ranges (first, last) of contexts with about `most` open targets each, and at least one context."""
         total = np.cumsum(self.counts())
         edges = np.searchsorted(total, np.arange(most, total[-1] if len(total) else 0, most), side="left") + 1
         bounds = np.unique(np.concatenate([[0], edges, [len(total)]])).tolist()
@@ -89,9 +90,9 @@ class Lattice:
     def candidates(
         self, first: int, last: int, among: Mask | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Context and target, by their numbers, of each open target of a range of contexts: int32 (candidates,).
+        """Numbers of context and target, int32 (candidates,) each, for each open target of a range of contexts.
 
-        `among`: instead of those that are open, these, uint64 (last - first, target words).
+        `among`: targets to list in place of the open ones, uint64 (last - first, target words).
         """
         bits = self.open[first:last] if among is None else among
         rows, targets = lattice.list_bits(bits, int(np.bitwise_count(bits).sum(dtype=np.int64)))
@@ -99,23 +100,25 @@ class Lattice:
         return rows, targets
 
     def close(self, rows: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
-        """Targets that are open no more, each for one context: int32 (n,)."""
+        """Close targets, each for one context: int32 (n,) both."""
         lattice.clear_bits(self.open, rows, targets)
 
     def strike(self, contexts: Mask, closed: Mask) -> None:
-        """Close targets, uint64 (n, target words), for some contexts, uint64 (n, words), as far as they are here."""
+        """Close targets, uint64 (n, target words), for contexts, uint64 (n, words). Contexts not in the lattice are
+        ignored."""
         if len(contexts) and len(self):
             lattice.clear_masks(self.contexts, lattice.index_rows(self.contexts), self.open, contexts, closed)
             self._drop_closed()
 
     def end(self) -> None:
-        """No context any more."""
+        """Drop all contexts."""
         self.contexts, self.open = self.contexts[:0], self.open[:0]
 
     def grow(
         self, *, deadline: float | None = None, progress: Callable[[float], None] | None = None
     ) -> bool:
-        """Go to the contexts with one attribute more; False, and nothing changed, where a deadline came first."""
+        """Move on to contexts with one attribute more. Returns False, with nothing changed, where the deadline passed
+        first."""
         self._drop_closed()
         if self.size == 0:
             attributes = len(self._own) if len(self) else 0
@@ -131,7 +134,7 @@ class Lattice:
         return True
 
     def _drop_closed(self) -> None:
-        """Without contexts that no target is open for."""
+        """Drop contexts without open targets."""
         kept = self.open.any(axis=1)
         if not kept.all():
             self.contexts, self.open = self.contexts[kept], self.open[kept]

@@ -1,14 +1,13 @@
-"""Three and more inequalities: one column's order is taken apart bit by bit, each bit a join with one inequality less.
+"""Joins of three or more inequalities: the order of one column is split bit by bit into joins with one inequality less.
 
-Two ranks are in order exactly when, at the highest bit in which they differ, the one has 0 and the other 1. So the
-pairs that satisfy `t.A < u.A` fall into one set of cluster pairs for each bit: rows that agree on the bits above,
-left rows with 0, right rows with 1; and one set more for equal ranks where these count. Every set is a join of the
-other inequalities, down to two, which a wavelet matrix counts. The same code serves every device: it only calls
-joins.
+For ranks a < b, the highest bit in which they differ is 0 in a and 1 in b. So the pairs with `t.A < u.A` fall into one
+set of cluster pairs for each bit: rows that agree on all higher bits, left rows with 0, right rows with 1. Where the
+operator includes equality, equal ranks make one more set. Each set is a join of the other inequalities, down to two,
+which a wavelet matrix counts. This module only calls joins, so it serves every device.
 
 Source: the range tree (Bentley, "Decomposable searching problems", Information Processing Letters 8(5), 1979), which
 Rapidash (Liu et al., PVLDB 17(8), 2024) uses for denial constraints. Departures: laid out by the bits of ranks and
-worked level by level, one level in memory at a time, so memory does not grow with the number of inequalities.
+processed level by level, one level in memory at a time, so memory doesn't grow with the number of inequalities.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.join_types import EQUAL, LESS, Algorithm, Comparison, PairJoin
 
-FAR_APART = 4  # codes up to so many a row index a table of ranks
+FAR_APART = 4  # range of codes for each row up to which a table over the codes gives ranks
 
 MakeJoin = Callable[[ClusterPairs, list[Comparison], Algorithm], PairJoin]
 
 
 class LevelJoin:
-    """Three or more inequalities. `make` prepares a join of fewer comparisons, or a k-d tree for listing."""
+    """Join of three or more inequalities. `make` makes a join of fewer comparisons, or a k-d tree for listing."""
 
     def __init__(
         self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], make: MakeJoin
@@ -52,7 +51,7 @@ class LevelJoin:
         return self._listing.emit(rows)
 
     def _levels(self) -> Iterator[PairJoin]:
-        """A join of the other inequalities for each bit of one, and for equal ranks where they count."""
+        """Joins of the other inequalities: one for each bit of the first, and one for equal ranks where they count."""
         if not len(self._pairs.left) or not len(self._pairs.right):
             return
         ranked = [_ranks(self._pairs, self._codes, c) for c in self._comparisons]
@@ -75,7 +74,7 @@ class LevelJoin:
 
 
 class _Side:
-    """Rows of one side in order of (cluster, rank), with both. All arrays (rows of the side,)."""
+    """Rows of one side in order of (cluster, rank), with cluster and rank. All arrays (rows of the side,)."""
 
     def __init__(self, rows: NDArray[np.int32], offsets: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
         clusters = np.repeat(np.arange(len(offsets) - 1, dtype=np.int64), np.diff(offsets))
@@ -87,21 +86,21 @@ class _Side:
         return int(self.ranks.max(initial=0))
 
     def with_bit(self, bit: int, value: int) -> _Side:
-        """Those whose rank has this bit, in the same order."""
+        """Rows whose rank has this bit set or clear, in the same order."""
         chosen = (self.ranks >> bit) & 1 == value
         side = object.__new__(_Side)
         side.rows, side.clusters, side.ranks = self.rows[chosen], self.clusters[chosen], self.ranks[chosen]
         return side
 
     def groups(self, shift: int, bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Runs of equal (cluster, rank >> shift): their keys, starts and ends."""
+        """Runs of equal (cluster, rank >> shift): keys, starts and ends."""
         keys = (self.clusters << np.int64(max(0, bits - shift))) | (self.ranks >> shift)
         starts = np.flatnonzero(np.concatenate([np.ones(min(1, len(keys)), dtype=np.bool_), keys[1:] != keys[:-1]]))
         return keys[starts], starts, np.append(starts[1:], len(keys)).astype(np.int64)
 
 
 def _paired(left: _Side, right: _Side, shift: int, bits: int) -> ClusterPairs:
-    """Cluster pairs of the runs that both sides have."""
+    """Cluster pairs of the runs with equal keys on both sides."""
     left_keys, left_starts, left_ends = left.groups(shift, bits)
     right_keys, right_starts, right_ends = right.groups(shift, bits)
     _, in_left, in_right = np.intersect1d(left_keys, right_keys, assume_unique=True, return_indices=True)
@@ -113,7 +112,7 @@ def _paired(left: _Side, right: _Side, shift: int, bits: int) -> ClusterPairs:
 def _runs(
     rows: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """These stretches of `rows` (ascending, apart), one after the other, and where each begins."""
+    """Concatenate stretches of `rows` (ascending, disjoint); with the offsets of each."""
     offsets = np.zeros(len(starts) + 1, dtype=np.int64)
     np.cumsum(ends - starts, out=offsets[1:])
     if int(offsets[-1]) == len(rows):
@@ -127,7 +126,7 @@ def _runs(
 def _ranks(
     pairs: ClusterPairs, codes: NDArray[np.int32], c: Comparison
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """Dense ranks of both sides' codes over the codes that occur, int64, and how many do."""
+    """Dense ranks of both sides' codes, int64, and the number of distinct codes."""
     left, right = codes[c.left][pairs.left], codes[c.right][pairs.right]
     lowest, highest = min(int(left.min()), int(right.min())), max(int(left.max()), int(right.max()))
     if highest - lowest > FAR_APART * (len(left) + len(right)):

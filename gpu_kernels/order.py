@@ -1,7 +1,7 @@
 """Front door of the checks that need classes of equal rows: keys, constancy, order compatibility.
 
-On a GPU contexts are taken in batches that it has room for, on the first GPU where there are several: the batches of a
-call share the codes there, and levels of partitions.
+On GPUs the first one works, in batches of contexts that fit its memory. The batches of a call share the codes there,
+and levels of partitions.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Numbers = NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """What checks found.
+    """Results of checks.
 
     Attributes
     ----------
     holds : bool array (checks,)
     pairs : int32 array (pairs, 2)
-        Rows (t, u) of violating pairs, check by check; in a check by agreement, most first, then by u.
+        Violating pairs of rows (t, u), check by check; within a check by descending agreement, then by u.
     first : int64 array (checks + 1,)
         pairs[first[k] : first[k + 1]] are those of check k.
     complete : False where a deadline came first: then `holds` means nothing, and pairs of some checks are missing
@@ -46,7 +46,7 @@ class Checked:
 
 @dataclass(frozen=True, eq=False)
 class Removals:
-    """How far checks are from holding.
+    """Distances of checks from holding.
 
     Attributes
     ----------
@@ -59,28 +59,28 @@ class Removals:
     complete: bool
 
 
-class _Twin(Protocol):
+class _CheckingTwin(Protocol):
     def check(
         self, checks: Checks, limit: int, control: Control
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], bool]: ...
 
 
-class _CpuTwin(_Twin, Protocol):
+class _CpuTwin(_CheckingTwin, Protocol):
     by_rank: NDArray[np.int64]
 
     def removals(self, checks: Checks, most: int, control: Control) -> tuple[NDArray[np.int64], bool]: ...
 
 
 class PartitionedRows:
-    """A table whose rows are put in classes, by any sets of columns, for checks. Make one with `lay_out_orders`.
+    """Table whose rows are grouped into classes by any sets of columns, for checks. Make one with `lay_out_orders`.
 
-    What was worked out (orders of columns, partitions) is kept for later calls. One call at a time.
+    Orders of columns and partitions are kept for later calls. Not thread-safe: one call at a time.
     """
 
     def __init__(
         self,
         on_cpu: _CpuTwin,
-        on_gpu: _Twin | None,
+        on_gpu: _CheckingTwin | None,
         shape: tuple[int, int],
         strict: bool,
         device: Device,
@@ -101,7 +101,7 @@ class PartitionedRows:
         deadline: float | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Checked:
-        """Whether dependencies hold, with violating pairs of those that don't.
+        """Check dependencies, and list violating pairs of those that don't hold.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class PartitionedRows:
             The context of each check.
         kind : integer array (checks,)
             KEY (no two rows in a class), CONSTANT (one value of `left` in a class), ASCENDING or DESCENDING (`left` and
-            `right` order no two rows of a class oppositely, or alike).
+            `right` don't order two rows of a class oppositely, or alike).
         left, right : integer arrays (checks,)
             Columns; `right` counts for pairs of columns only, neither for KEY.
         limit : pairs wanted of each violated check, best first, at most those that are compared (64 to 256); 0: none
@@ -121,32 +121,32 @@ class PartitionedRows:
         Returns
         -------
         Checked
-            Pairs (t, u): t is the first row of the class (KEY, CONSTANT), or the one that has the largest (DESCENDING:
-            least) `right` among those of smaller `left` than u.
+            In pairs (t, u), t is the first row of the class (KEY, CONSTANT), or the row with the largest (DESCENDING:
+            least) `right` among the rows with smaller `left` than u.
 
         Raises
         ------
         ValueError
-            Shapes, numbers or kinds don't fit, or order compatibility is asked for where nulls are unknown.
+            Where shapes, numbers or kinds don't fit, or order compatibility is asked for with unknown nulls.
 
         Notes
         -----
-        Cost, measured on one core at 300,000 rows: a context refines its longest kept prefix, some 13 ns a row of a
-        class and column. A constancy then gathers one code a row of a class, 3 to 5 ns; an order-compatible pair one,
-        too, 6 ns for both directions, 9 ns more for each `left` that is sorted. The floor is that gather from a column
-        in third-level cache, some 3 ns: a constancy is at it, a pair in one direction at two to three times it. Work is
-        in rows of classes of two and more, not in all rows; a check ends at its first violation. A violated one with
-        `limit` above 0 takes another pass, some 9 ns a row, and compares at most 256 pairs on all columns (fewer where
-        columns are many), those whose u has the smallest mixed row number among one pair for each violating row.
-        Memory: 9 bytes a cell for orders, marks and classes of the columns that were asked for; about 45 bytes a row
-        and thread; what `lay_out_orders` was told to keep.
+        Cost, measured on one core at 300,000 rows: a context refines its longest kept prefix, about 13 ns for each row
+        and column. A constancy then gathers one code a row, 3 to 5 ns. An order-compatible pair also gathers one, 6 ns
+        for both directions, plus 9 ns for each `left` that is sorted. The floor is that gather from a column in
+        third-level cache, about 3 ns: a constancy reaches it, a pair in one direction takes two to three times as long.
+        Only rows of classes of at least two count, and a check ends at its first violation. A violated check with
+        `limit` above 0 takes another pass, about 9 ns a row, and compares at most 256 pairs on all columns (fewer where
+        there are many columns). Each violating row u gives one pair; those of the smallest mixed row numbers are
+        compared. Memory: 9 bytes a cell for orders, marks and classes of the columns in use; about 45 bytes a row and
+        thread; the `cache_bytes` of `lay_out_orders`.
 
         Source: Li, Li, Tan, Yang, "Efficient set-based order dependency discovery with a level-wise hybrid strategy",
         ICDE 2023, algorithm 4; Szlichta, Godfrey, Golab, Kargar, Srivastava, "Effective and complete discovery of
         bidirectional order dependencies via set-based axioms", VLDB Journal 27(4), 2018; partitions: Huhtala et al.,
-        TANE, 1999. Departures: both directions in one pass; the extreme is that over all smaller values of `left`, not
-        over the value just before; the first row of a class, not a random one; the number of pairs that are ranked is
-        bounded.
+        TANE, 1999. Departures: both directions take one pass; the extreme is over all smaller values of `left`, not
+        only the next smaller one; a class is represented by its first row, not a random one; the number of ranked pairs
+        is bounded.
 
         Examples
         --------
@@ -186,7 +186,7 @@ class PartitionedRows:
         deadline: float | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Removals:
-        """The fewest rows to remove so that each dependency holds.
+        """Count the fewest rows to remove so that each dependency holds.
 
         Parameters
         ----------
@@ -196,16 +196,16 @@ class PartitionedRows:
 
         Notes
         -----
-        KEY: rows of classes less classes. CONSTANT: rows that don't have their class's most frequent value. Pairs: rows
-        outside the longest subsequence of a class, by `left` and favourable `right`, in which `right` doesn't fall
-        (DESCENDING: rise). Where nulls are unknown, rows with a null in the context, and nulls of a constant, need not
-        be removed.
+        KEY: (rows in classes) - (classes). CONSTANT: rows without the most frequent value of their class. Pairs: rows
+        of each class, less its longest subsequence in which `right` doesn't fall (DESCENDING: rise); rows are in order
+        of `left`, and equal `left` in the order of `right` that makes it longest. Where nulls are unknown, rows with a
+        null in the context, and nulls of a constant, needn't be removed.
 
-        Cost: as `check`; a pair sorts runs of equal `left` and searches by halving once a row, some 65 ns a row of
-        large classes in all, less where `most` ends it.
+        Cost: as `check`. A pair also sorts runs of equal `left` and does a binary search for each row, about 65 ns a
+        row of large classes in all, less where `most` ends it.
 
-        Source: see `cpu.removals`. On every device this runs on the CPU: the search of a row waits for that of the row
-        before it, and classes large enough to matter are few.
+        Source: see `cpu.removals`. Runs on the CPU for every device: the search of a row depends on that of the row
+        before, and classes large enough to matter are few.
 
         Examples
         --------
@@ -223,7 +223,7 @@ class PartitionedRows:
         return Removals(rows, complete)
 
     def _forget(self) -> None:
-        """Give up the twin on a device, and its memory."""
+        """Release the twin on a device, and its memory."""
         self._on_gpu = None
 
     def _sorted(
@@ -253,7 +253,7 @@ class PartitionedRows:
 
 
 def _numbers(name: str, values: Any, dtype: type[np.integer[Any]]) -> NDArray[Any]:
-    """A one-dimensional array of whole numbers in this dtype."""
+    """Convert to a one-dimensional array of whole numbers of this dtype."""
     array = np.asarray(values)
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
         raise ValueError(f"{name}: {array.dtype} array of {array.ndim} dimensions; allowed: whole numbers (checks,)")
@@ -279,7 +279,7 @@ def lay_out_orders(
     Parameters
     ----------
     codes : int32 array (columns, rows)
-        Dense ranks in each column's order; -1 is null. Not copied where it is C-contiguous; not written to.
+        Dense ranks in each column's order; -1 is null. Copied only where it isn't C-contiguous; never written to.
     nulls : "value" or "unknown"
         Whether null is a value below all others, or agrees with nothing and differs from nothing.
     threads : threads of the CPU; None: all cores
@@ -288,11 +288,11 @@ def lay_out_orders(
     Raises
     ------
     ValueError
-        Where an argument doesn't fit.
+        Where shapes, dtypes or values don't fit.
 
     Notes
     -----
-    Cost: one look at the codes. Memory: 9 bytes a cell as columns are asked for, and what `check` says.
+    Cost: one pass over the codes. Memory: see `check`.
 
     Examples
     --------

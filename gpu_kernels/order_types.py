@@ -1,4 +1,4 @@
-"""What checks of keys, constancy and order compatibility are asked, in the order that twins work in."""
+"""Checks of keys, constancy and order compatibility, in the order of work of the twins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Checks(NamedTuple):
     ----------
     contexts : uint64 (contexts, words), bits are ranks of columns
     by_rank : int64 (columns,), the column of each rank
-    which : int64 (checks,); kind int8, left, right int32 (checks,)
+    which : int64 (checks,), the number of each check's context
+    kind, left, right : int8, int32, int32 (checks,)
     """
 
     contexts: NDArray[np.uint64]
@@ -41,7 +42,7 @@ def sorted_checks(
     left: NDArray[np.int32],
     right: NDArray[np.int32],
 ) -> tuple[Checks, NDArray[np.int64]]:
-    """Checks in the order of work, and the number that each had."""
+    """Sort checks into the order of work; with the original number of each."""
     ranked, order = ranked_contexts(contexts, by_rank)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
@@ -51,7 +52,8 @@ def sorted_checks(
 
 
 def ranked_contexts(contexts: NDArray[np.uint64], by_rank: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Contexts with ranks for bits, uint64 (contexts, words), and their order, int64: those of one prefix together."""
+    """Rewrite contexts with ranks of columns as bits, uint64 (contexts, words); with the order of contexts, int64, in
+    which those with a common prefix are together."""
     ranked = np.zeros((len(contexts), 64 * contexts.shape[1]), dtype=np.bool_)
     ranked[:, : len(by_rank)] = as_flags(contexts, len(by_rank))[:, by_rank]
     first_high = np.packbits(ranked, axis=1, bitorder="big").view(">u8")

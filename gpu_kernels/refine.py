@@ -1,10 +1,10 @@
-"""Front door of the refinements: pairs of tuple-id sets, made smaller predicate by predicate, counted and listed.
+"""Front door of the refinements: pairs of tuple-id sets, refined predicate by predicate, then counted or listed.
 
-A refinement takes pairs of sets of rows (*cluster pairs*) and a predicate and leaves the pairs of rows that satisfy
-it. Equalities give new cluster pairs; what comes after them (inequalities, non-equalities) is a *join* inside each
-cluster pair, which counts, finds or lists pairs of rows without holding them.
+A refinement keeps the pairs of rows in some pairs of sets (*cluster pairs*) that satisfy a predicate. Equalities give
+new cluster pairs. Inequalities and non-equalities come last, as a *join* inside each cluster pair, which counts, finds
+or lists pairs of rows without storing them.
 
-On GPUs all of this runs on the first one: cluster pairs, orders and columns stay there from one step to the next.
+Of several GPUs the first one does all the work: cluster pairs, orders and columns stay there between steps.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ def refine_equal(
     device: Device | str = "auto",
     threads: int | None = None,
 ) -> ClusterPairs:
-    """The cluster pairs that agree on some columns, too.
+    """Refine cluster pairs by equalities.
 
     Parameters
     ----------
     codes : int32 array (columns, rows), C order
-        Ranks; null (-1) is a value like any other here: rows that it leaves out are not in `pairs`.
+        Ranks; null (-1) is a value like any other. Where nulls are unknown, leave their rows out of `pairs`.
     equalities : (left column, right column) each
-        Refined one after the other; neighbours are taken in one step while their values fit one 64-bit key.
+        Taken in order; consecutive ones make one step while their values fit one 64-bit key.
 
     Returns
     -------
     ClusterPairs
-        Only pairs of sets that hold a pair of different rows (the others can't violate anything). Reflexive where
-        `pairs` is and each equality compares a column with itself.
+        Only pairs of sets with a pair of different rows, since others can't violate anything. Reflexive where `pairs`
+        is and each equality compares a column with itself.
 
     Notes
     -----
     Cost: one sort of a 64-bit key for each row and step, or two passes where keys are dense enough to index a table
     (perfect hashing of codes). Memory: 16 bytes a row. Source: Pena, de Almeida, Naumann, "Fast Detection of Denial
-    Constraint Violations", PVLDB 15(4), 2022, section 5.1. Departures: codes are dense, so a table indexed by code or
-    a sort takes the place of a hash table, whose order of entries would depend on the twin; where two columns are
-    compared, both mark their values in one such table, and rows without a partner are dropped before anything is
-    sorted: no side has to be chosen to build on; several equalities make one step.
+    Constraint Violations", PVLDB 15(4), 2022, section 5.1. Departures: a sort or a table indexed by the dense codes
+    replaces the hash table, whose order of entries would depend on the twin; two compared columns mark their values in
+    one such table, so rows without a partner are dropped before the sort and neither side is the build side; several
+    equalities make one step.
     """
     _check(pairs, codes, [c for pair in equalities for c in pair])
     picked, control = pick_device(device), Control(threads=threads)
@@ -106,14 +106,14 @@ def join(
     Raises
     ------
     ValueError
-        Where shapes don't fit, or the algorithm does not do these comparisons.
+        Where shapes don't fit, or the algorithm doesn't support these comparisons.
 
     Notes
     -----
     n rows on each side, k pairs found: "hsm" n log n + k; "iejoin" n log n + k log n; "rangetree" n log^(d - 1) n for d
     inequalities; "kdtree" n^(2 - 1/d) at worst, close to n log n where few pairs satisfy them; "bhsm" n^2 / 64 for
     each comparison.
-    Source: the paper named at `refine_equal`, section 5.3; each module names its own source and departures.
+    Source: section 5.3 of the paper named at `refine_equal`; each module names its own source and departures.
     """
     _check(pairs, codes, [c for x in comparisons for c in (x.left, x.right)])
     _check_algorithm(algorithm, comparisons)
@@ -145,7 +145,7 @@ def join(
 
 
 class _JoinOnDevice:
-    """A join on a GPU, and that on the CPU in its place once the GPU has no room for it; see `KdTreePairJoin`."""
+    """Join on a GPU, replaced by a join on the CPU once the GPU has no room for it; see `KdTreePairJoin`."""
 
     def __init__(
         self,
@@ -156,14 +156,14 @@ class _JoinOnDevice:
     ) -> None:
         self._device, self._make, self._forget_pairs = device, (on_gpu, on_cpu), forget
         self._made: list[PairJoin | None] = [None, None]
-        self._ask(lambda join: None)  # what can't be joined is said now
+        self._ask(lambda join: None)  # raises now where the join isn't possible
 
     def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
         if counts is None:
             return self._ask(lambda join: join.count(None, sign))
 
         def count(join: PairJoin) -> tuple[int, NDArray[np.int64]]:
-            here = np.zeros_like(counts)  # where it fails midway, nothing has been added
+            here = np.zeros_like(counts)  # a failure midway leaves `counts` unchanged
             return join.count(here, sign), here
 
         found, here = self._ask(count)
@@ -183,14 +183,14 @@ class _JoinOnDevice:
         return self._device.run("joining clusters", self._of(0, question), self._of(1, question), self._forget)
 
     def _of(self, place: int, question: Callable[[PairJoin], _Answer]) -> Callable[[], _Answer]:
-        """The question to the join on the GPU (0) or the CPU (1), which is made when it is asked first."""
+        """Function that calls the join on the GPU (0) or the CPU (1), making the join at its first call."""
 
         def ask() -> _Answer:
             join, self._made[place] = self._made[place], None
             if join is None:
                 join = self._make[place]()
             answer = question(join)
-            self._made[place] = join  # one that failed is made anew, in less room
+            self._made[place] = join  # a failed join is made anew, in less memory
             return answer
 
         return ask
@@ -201,7 +201,7 @@ class _JoinOnDevice:
 
 
 def let_go(pairs: ClusterPairs, device: Device) -> None:
-    """Give up what cluster pairs keep on a GPU."""
+    """Release what cluster pairs keep on a GPU."""
     pairs.kept.pop(("cuda", device.index), None)
 
 

@@ -1,7 +1,7 @@
-"""Front door of ranking texts: the distinct values of several columns in ascending order, and where each value stands.
+"""Front door of ranking texts: the distinct values of several columns in ascending order, and the rank of each value.
 
-Texts are compared by their bytes, which for UTF-8 is the order of code points and Spark's order of strings. Ranks are
-what a table is made of afterwards; this is the one step of encoding that compares texts.
+Texts are compared by their bytes, which for UTF-8 is the order of code points and Spark's order of strings. This is the
+only step of encoding that compares texts; afterwards a table consists of ranks.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tuplewise.gpu_kernels.device import Device, pick_device
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Loading cuDF takes a second or two, once a process; the CPU takes 2 to 3.5 microseconds for each text of 20 bytes.
+# Loading cuDF takes one to two seconds, once a process; the CPU takes 2 to 3.5 microseconds for a text of 20 bytes.
 LEAST_VALUES = 1_000_000
-# cuDF is handed one column of texts whose places in it are 32-bit numbers.
+# cuDF gets one column of texts with 32-bit offsets.
 MOST_BYTES = (1 << 31) - 1
 RANKING = "ranking texts"
 
@@ -32,15 +32,15 @@ _log = logging.getLogger("tuplewise")
 def rank_texts(
     parts: Sequence[pa.Array], *, device: Device | str = "auto"
 ) -> tuple[pa.Array, list[NDArray[np.int32]]]:
-    """The distinct texts of all parts, ascending by bytes, and the rank of each part's values among them.
+    """Rank the values of all parts among their distinct texts, ascending by bytes.
 
     Parameters
     ----------
     parts : pyarrow large_string arrays (values,), at least one, without nulls
-        The values of a column each; a value may stand there more than once.
+        Values of one column each, duplicates allowed.
     device : str or Device
-        "cuda" and "auto" work on a GPU where cuDF is installed and there are LEAST_VALUES values or more, of MOST_BYTES
-        at most (with their 64-bit offsets). Else, and with "cpu", the CPU ranks them, and no GPU is looked for.
+        "cuda" and "auto" use a GPU where cuDF is installed and there are at least LEAST_VALUES values, of at most
+        MOST_BYTES (64-bit offsets included). Otherwise, and with "cpu", the CPU ranks them, without looking for a GPU.
 
     Returns
     -------
@@ -51,12 +51,12 @@ def rank_texts(
     Raises
     ------
     DeviceError
-        A GPU was asked for by name, and it can't be used, or cuDF failed on it. With "auto" the CPU goes on, and a
+        A GPU was asked for by name and can't be used, or cuDF failed on it. With "auto" the CPU takes over, and a
         warning says why.
 
     Notes
     -----
-    Cost: hashing all values and sorting the distinct ones. Memory on a GPU: about three times that of the values.
+    Cost: a hash of each value and a sort of the distinct ones. Memory on a GPU: about three times that of the values.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def rank_texts(
 
 
 def _for_cudf(parts: Sequence[pa.Array]) -> bool:
-    """Whether cuDF is there, can hold these values, and is worth being loaded. It is not loaded here."""
+    """Tell whether cuDF is installed, can hold these values, and is worth loading. Doesn't load it."""
     return (
         sum(map(len, parts)) >= LEAST_VALUES
         and sum(part.nbytes for part in parts) <= MOST_BYTES
@@ -98,7 +98,7 @@ def _for_cudf(parts: Sequence[pa.Array]) -> bool:
 
 
 def _check(parts: Sequence[pa.Array]) -> None:
-    """Raise ValueError for what the twins don't take."""
+    """Raise ValueError for parts that the twins don't support."""
     import pyarrow as pa
 
     if not parts:

@@ -1,4 +1,4 @@
-"""Front door of known violating pairs: what they refute needs no other check."""
+"""Front door of known violating pairs: dependencies that they refute need no further check."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tuplewise.gpu_kernels.words import mask_words
 Mask = NDArray[np.uint64]
 
 MOST_PAIRS = 1 << 14
-MOST_BYTES = 1 << 26  # of what pairs violate
+MOST_BYTES = 1 << 26  # bytes of the bit sets of violated targets
 
 
 class Witnesses:
-    """Pairs of rows that violate dependencies: those that agree most, of all that were added.
+    """Pairs of rows that violate dependencies: of all pairs added, those that agree on most columns.
 
     Parameters
     ----------
     codes : int32 (columns, rows), order-preserving ranks, -1 is null
-    kind, left, right : int8, int32, int32 (targets,), as PartitionedRows.check takes them
+    kind, left, right : int8, int32, int32 (targets,), as in `PartitionedRows.check`
     nulls : "value" or "unknown"
     threads : None: one for each core
 
     Notes
     -----
-    Memory: for each pair a bit a target and a bit a column.
+    Memory: for each pair one bit for each target and each column.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Witnesses:
         self._violated: Mask = np.zeros((0, self._target_words), dtype=np.uint64)
 
     def add(self, pairs: NDArray[np.int32]) -> None:
-        """Pairs of rows, int32 (pairs, 2), that violate some of the targets in some context."""
+        """Add pairs of rows, int32 (pairs, 2), that violate some targets in some context."""
         if not len(pairs):
             return
         rows = self._codes.shape[1]
@@ -74,7 +74,7 @@ class Witnesses:
         )
 
     def unrefuted(self, contexts: Mask, open_: Mask) -> Mask:
-        """Targets that no pair is known to violate: uint64 (contexts, target words).
+        """Targets that no known pair violates: uint64 (contexts, target words).
 
         Parameters
         ----------
@@ -83,7 +83,8 @@ class Witnesses:
 
         Notes
         -----
-        Cost: pairs / 64 for each column of a context, and the targets of the pairs that agree on it until none is left.
+        Cost: pairs / 64 words for each column of a context; then the targets of the pairs that agree on it, until no
+        target is left.
         """
         still = open_.copy()
         if len(self._pairs):

@@ -1,4 +1,4 @@
-"""The hash of this project: for NumPy's arrays as it stands, for compiled loops by `cpu.hashing`."""
+"""Hash of 64-bit words: NumPy arrays use this module, compiled loops `cpu.hashing`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHIFT = np.uint64(29)
 
 
 def mix_word(mixed: Any, word: Any) -> Any:
-    """A hash with one word more, uint64: the word is multiplied in, and high bits brought down to the low ones.
+    """Add one word to a hash, uint64: multiply the word in, then fold the high bits into the low ones.
 
     Source of the constants: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
     """

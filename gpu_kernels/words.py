@@ -1,4 +1,4 @@
-"""The bit layout that all twins share: how the outcome of a pair of tuples is written into clue words.
+"""Bit layout of clue words, shared by all twins: the outcomes of comparing a pair of tuples.
 
 A *comparison* is one column pair that a pair of tuples (t, u) is compared on. Its *outcome* takes two bits:
 LESS (or DIFFERENT, where the columns have no order), EQUAL, GREATER, UNKNOWN (a null operand under the rule
@@ -46,7 +46,7 @@ class Comparisons(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ClueLayout:
-    """The comparisons of a clue, closed under exchange of t and u.
+    """Comparisons of a clue, closed under exchange of t and u.
 
     Attributes
     ----------
@@ -57,8 +57,9 @@ class ClueLayout:
     ordered : bool array (comparisons,)
         Whether `<` and `>` are told apart.
     mirror : int32 array (comparisons,)
-        The comparison that holds, for the pair (u, t), what this one holds for (t, u), up to `<` and `>`: itself for
-        `t.A : u.A`; `t.B : u.A` for `t.A : u.B` (LESS and GREATER exchange); `u.A : u.B` for `t.A : t.B` (they don't).
+        The comparison whose outcome for (u, t) follows from this one's outcome for (t, u). `t.A : u.A` is its own
+        mirror, `t.A : u.B` has `t.B : u.A` (both exchange LESS and GREATER); `t.A : t.B` has `u.A : u.B` (same
+        outcome).
     """
 
     left: NDArray[np.int32]
@@ -81,9 +82,9 @@ class ClueLayout:
 
 
 def make_layout(comparisons: list[tuple[int, int, int, bool]]) -> ClueLayout:
-    """A layout of these comparisons (left, right, scope, ordered), each followed by its mirror where it lacks one.
+    """Make a layout of comparisons (left, right, scope, ordered), completed by missing mirrors.
 
-    Duplicates are refused; the given order is kept, missing mirrors are appended in order.
+    Given comparisons keep their order; missing mirrors are appended in order. Duplicates are refused.
     """
     wanted = list(comparisons)
     index = {(a, b, s): i for i, (a, b, s, _) in enumerate(wanted)}
@@ -120,7 +121,7 @@ def outcomes(clues: NDArray[np.uint64], comparison: int) -> NDArray[np.uint8]:
 def outcomes_within(
     codes: NDArray[np.int32], left: int, right: int, ordered: bool, nullable: bool
 ) -> NDArray[np.uint8]:
-    """Outcome of comparing two columns within each row. `codes`: int32 (columns, rows); returns uint8 (rows,)."""
+    """Outcome of one comparison within each row. `codes`: int32 (columns, rows); returns uint8 (rows,)."""
     a, b = codes[left], codes[right]
     found = np.where(a == b, EQUAL, np.where(ordered & (a > b), GREATER, LESS)).astype(np.uint8)
     if nullable:
@@ -139,7 +140,7 @@ def among_compared(
 
 
 def mirror_clues(clues: NDArray[np.uint64], layout: ClueLayout) -> NDArray[np.uint64]:
-    """The clues of the exchanged pairs. Same shape and dtype; cost comparisons x clues."""
+    """Clues of the exchanged pairs, of the same shape and dtype. Cost: comparisons x clues."""
     mirrored = np.zeros_like(clues)
     for g in range(layout.comparisons):
         outcome = outcomes(clues, int(layout.mirror[g])).astype(np.uint64)
@@ -152,7 +153,7 @@ def mirror_clues(clues: NDArray[np.uint64], layout: ClueLayout) -> NDArray[np.ui
 def merge_clues(
     clues: NDArray[np.uint64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Distinct clues in sorted order (word 0 most significant) with summed counts."""
+    """Merge equal clues and sum their counts; sorted with word 0 most significant."""
     if len(clues) == 0:
         return clues, counts
     order = np.lexsort(clues.T[::-1])
@@ -165,7 +166,7 @@ def merge_clues(
 
 
 def mask_words(bits: int) -> int:
-    """64-bit words of a set of so many bits, at least one."""
+    """Number of 64-bit words of a set of so many bits, at least one."""
     return max(1, -(-bits // 64))
 
 
@@ -181,7 +182,7 @@ def members(mask: NDArray[np.uint64]) -> list[int]:
 
 
 def as_flags(masks: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
-    """Sets in words as flags, bool (sets, count): bit b % 64 of word b // 64 is flag b. `masks`: uint64 (sets, words).
+    """Unpack words to flags, bool (sets, count): bit b % 64 of word b // 64 is flag b. `masks`: uint64 (sets, words).
 
     Examples
     --------
@@ -194,7 +195,7 @@ def as_flags(masks: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
 
 
 def as_masks(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Sets in flags, bool (sets, any), as words: uint64 (sets, words), one word at least."""
+    """Pack flags, bool (sets, any), into words: uint64 (sets, words), at least one word."""
     padded = np.zeros((len(flags), 64 * mask_words(flags.shape[1])), dtype=np.bool_)
     padded[:, : flags.shape[1]] = flags
     return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)

@@ -1,4 +1,4 @@
-"""The whole configuration of a session: a profile, what the user sets, and what both leave open."""
+"""Configuration of a session: a profile, the user's settings, and defaults for the rest."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def configure(
     *,
     deploy_mode: str = "client",
 ) -> dict[str, str]:
-    """The settings to start Spark with.
+    """Make the settings to start Spark with.
 
     Parameters
     ----------
     master : None: the one of `conf` or of the profile
     profile : None: that of `default_profile`
-    conf : what the user sets; goes before the profile
+    conf : the user's settings, which override the profile
     deploy_mode : "client": the driver runs on this machine; "cluster": on one of the cluster's
 
     Raises
     ------
     InputError
-        With all that makes this configuration impossible.
+        With all faults of this configuration.
     """
     given = dict(conf or {})
     if master is not None:
@@ -66,12 +66,12 @@ def configure(
 
 
 def default_profile(master: str | None) -> str:
-    """The profile where none is named."""
+    """Default profile."""
     return LOCAL_PROFILE if master is None or master_kind(master) == "local" else CLUSTER_PROFILE
 
 
 def share_of_gpu(cores: str) -> str:
-    """What of a GPU each of so many tasks at once gets, rounded down; all of it where that isn't a number.
+    """Share of a GPU for each of so many concurrent tasks, rounded down; all of it where that isn't a number.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def share_of_gpu(cores: str) -> str:
 
 
 def discovered_gpus() -> tuple[list[str], str]:
-    """Addresses of GPUs that the discovery script tells of on this machine, and why it tells of none ("")."""
+    """Addresses of GPUs from the discovery script on this machine, and the reason where there are none (else "")."""
     try:
         done = subprocess.run([str(DISCOVERY_SCRIPT)], capture_output=True, text=True, timeout=60, check=False)
     except subprocess.TimeoutExpired:
@@ -96,7 +96,7 @@ def discovered_gpus() -> tuple[list[str], str]:
 
 
 def _without_gpu() -> list[str]:
-    """Why the plugin can't run on this machine."""
+    """Reason why the plugin can't run on this machine."""
     reason = discovered_gpus()[1]
     if not reason:
         return []

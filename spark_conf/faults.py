@@ -1,6 +1,6 @@
-"""What of a Spark configuration can't work, and why, said before Spark is started.
+"""Faults of a Spark configuration, reported before Spark is started.
 
-Some of these would end in a long trace, some in a job that waits for ever. Only what is sure to fail is a fault.
+Some would end in a long trace, some in a job that waits for ever. Only what is sure to fail is a fault.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
 
 
 def master_kind(master: str) -> Kind:
-    """What a master is.
+    """Kind of a master.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def master_kind(master: str) -> Kind:
 def faults_of(
     settings: Mapping[str, str], *, profile: str | None = None, spark_version: str, deploy_mode: str = "client"
 ) -> list[str]:
-    """All that makes a configuration impossible, one message each.
+    """Find all faults of a configuration, one message each.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def faults_of(
 
 
 def waits_for_ever(settings: Mapping[str, str]) -> str | None:
-    """Why no task of a local session would ever start; None where they do."""
+    """Reason why no task of a local session would ever start; None where tasks do."""
     resources = [f"{k}={v}" for k, v in sorted(settings.items()) if re.match(r"spark\.task\.resource\.", k)]
     if master_kind(settings.get("spark.master", "")) != "local" or not resources:
         return None
@@ -129,7 +129,7 @@ def _of_master(settings: Mapping[str, str], kind: Kind, profile: str | None, dep
 
 
 def _only_loopback(settings: Mapping[str, str], master: str) -> bool:
-    """Whether the driver listens where executors on other machines can't reach it."""
+    """Tell whether the driver listens where executors on other machines can't reach it."""
     local = {"localhost", "::1", socket.gethostname()}
 
     def here(host: str) -> bool:
@@ -141,7 +141,7 @@ def _only_loopback(settings: Mapping[str, str], master: str) -> bool:
 
 
 def _of_gpus(settings: Mapping[str, str]) -> list[str]:
-    """Amounts of GPUs that no executor can give."""
+    """Amounts of GPUs that no executor can offer."""
     amounts: dict[str, float] = {}
     found = []
     for key in (EXECUTOR_GPUS, TASK_GPUS):
@@ -193,7 +193,7 @@ def _of_plugin(settings: Mapping[str, str], kind: Kind, spark_version: str, depl
 
 
 def _of_pool(settings: Mapping[str, str]) -> list[str]:
-    """Shares of the device's memory that the plugin refuses: its pool must lie between least and most."""
+    """Shares of device memory that the plugin refuses: its pool must lie between least and most."""
     names = [f"spark.rapids.memory.gpu.{name}" for name in ("allocFraction", "minAllocFraction", "maxAllocFraction")]
     try:
         share, least, most = (float(settings.get(n, d)) for n, d in zip(names, ("1", "0.25", "1"), strict=True))
@@ -216,6 +216,6 @@ def plugin_spark() -> str:
 
 
 def time_zone(java_options: str) -> str:
-    """The time zone that Java is told; "" where it takes the machine's."""
+    """Time zone passed to Java; "" where it takes the machine's."""
     zones = re.findall(r"-Duser\.timezone=(\S+)", java_options)
     return zones[-1] if zones else ""

@@ -25,22 +25,22 @@ def rapids_jar() -> Path | None:
 
 
 def has_plugin(settings: Mapping[str, str]) -> bool:
-    """Whether a configuration loads the plugin."""
+    """Tell whether a configuration loads the plugin."""
     return PLUGIN_CLASS in (name.strip() for name in settings.get("spark.plugins", "").split(","))
 
 
 def only_explains(settings: Mapping[str, str]) -> bool:
-    """Whether the plugin only says what it would do, which needs no GPU."""
+    """Tell whether the plugin only says what it would do, which needs no GPU."""
     return settings.get("spark.rapids.sql.mode", "").lower() == "explainonly"
 
 
 def names_jar(settings: Mapping[str, str], *keys: str) -> bool:
-    """Whether one of these settings names the plugin's jar or package."""
+    """Tell whether one of these settings names the plugin's jar or package."""
     return any("rapids" in settings.get(key, "").lower() for key in keys)
 
 
 def add_jar(settings: dict[str, str], *, local: bool, driver_here: bool = True) -> None:
-    """Say where the plugin's jar comes from, as far as the configuration leaves that open.
+    """Add the place of the plugin's jar where the configuration doesn't name it.
 
     The driver takes the jar of this machine. Executors elsewhere take the file that the configuration names on their
     machines, else the driver hands them its own. In local mode without a jar Spark fetches the package.
@@ -58,6 +58,6 @@ def add_jar(settings: dict[str, str], *, local: bool, driver_here: bool = True) 
 
 
 def driver_has_jar(settings: Mapping[str, str]) -> bool:
-    """Whether the class path of a driver on this machine holds the plugin's jar."""
+    """Tell whether the class path of a driver on this machine holds the plugin's jar."""
     parts = settings.get("spark.driver.extraClassPath", "").split(os.pathsep)
     return any("rapids" in part.lower() and Path(part).exists() for part in parts)

@@ -1,4 +1,4 @@
-"""Reads the profiles that stand beside this module: named sets of Spark settings, one .conf file each."""
+"""Profiles beside this module: named sets of Spark settings, one .conf file each."""
 
 from __future__ import annotations
 

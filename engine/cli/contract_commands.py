@@ -14,7 +14,7 @@ from tuplewise.engine.cli.ind_commands import named_tables
 from tuplewise.engine.cli.listing import Written, format_of, write_found
 from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.options import ContractCheckOptions, LoadOptions, option
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class ContractListing(Written):
 @click.argument("tables", nargs=-1, metavar="TABLE...")
 @settings.options(ContractListing, ContractCheckOptions, LoadOptions)
 @settings.output_options("text", "json", "csv", "html", "junit", "github")
-def check(state: State, /, tables: Sequence[str], **given: Any) -> int:
+def check(invocation: Invocation, /, tables: Sequence[str], **given: Any) -> int:
     """Whether TABLEs keep the accepted rules of a contract; exit code 1 where they don't.
 
     TABLEs are named as in the contract, or NAME=PATH; one table may have any name where the contract has one, too.
@@ -58,10 +58,10 @@ def check(state: State, /, tables: Sequence[str], **given: Any) -> int:
         from tuplewise.engine.contract.file import read_contract
 
         contract = read_contract(listing.contract)
-        run = CommandRun("check", progress, state, options)
+        run = CommandRun("check", progress, invocation, options)
         shown = {"contract": listing.contract, "repairs": listing.repairs}
         named = named_tables(tables) if tables else None
         found = tasks.check_contract(named, contract, options, run, reading=reading, shown=shown)
         return found if listing.repairs is None else found.with_notes(found.write_repairs(listing.repairs))
 
-    return write_found(listing, form, state, find)
+    return write_found(listing, form, invocation, find)

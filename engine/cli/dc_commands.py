@@ -20,7 +20,7 @@ from tuplewise.engine.cli.listing import (
 )
 from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.errors import all_spelled, message
 from tuplewise.engine.options import DcCheckOptions, DcDiscoverOptions, LoadOptions, fixed_by_a_state, option
 
@@ -51,7 +51,7 @@ def dc() -> None:
 @click.argument("table")
 @settings.options(DcDiscoverOptions, DcListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
-def dc_discover(state: State, /, table: str, **given: Any) -> int:
+def dc_discover(invocation: Invocation, /, table: str, **given: Any) -> int:
     """The minimal denial constraints that hold in TABLE.
 
     TABLE is a CSV, TSV, Parquet, ORC or JSON-lines path (a file, a folder or a glob; local, or a URL that Spark reads),
@@ -67,15 +67,15 @@ def dc_discover(state: State, /, table: str, **given: Any) -> int:
 
     def discover(progress: Progress) -> DcResult:
         command = "dc discover --error" if options.error > 0 else "dc discover"
-        run = CommandRun(command, progress, state, options)
+        run = CommandRun(command, progress, invocation, options)
         how, asked, space = _of_state(listing.space_from, reading, options, run)
         shown = {**listing.chosen, "explain_space": False, "space_from": listing.space_from}
         return tasks.discover_dcs(table, asked, run, reading=how, space=space, shown=shown)
 
     def explain(progress: Progress) -> Document:
-        return _explain(table, reading, options, CommandRun(None, progress, state), listing.space_from)
+        return _explain(table, reading, options, CommandRun(None, progress, invocation), listing.space_from)
 
-    return write_found(listing, form, state, explain if listing.explain_space else discover)
+    return write_found(listing, form, invocation, explain if listing.explain_space else discover)
 
 
 def _refuse_what_a_state_fixes(given: Mapping[str, Any]) -> None:
@@ -122,7 +122,7 @@ def _explain(
 @click.argument("table")
 @settings.options(CheckListing, DcCheckOptions, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
-def dc_check(state: State, /, table: str, **given: Any) -> int:
+def dc_check(invocation: Invocation, /, table: str, **given: Any) -> int:
     """The pairs of rows of TABLE that violate given rules.
 
     TABLE is named as for dc discover. A rule is text such as "not(t.zip == u.zip and t.city != u.city)", or "zip ->
@@ -143,7 +143,7 @@ def dc_check(state: State, /, table: str, **given: Any) -> int:
     check_listing(listing, options, table)
 
     def find(progress: Progress) -> CheckResult:
-        run = CommandRun("dc check", progress, state, options)
+        run = CommandRun("dc check", progress, invocation, options)
         return check(table, settings.with_key(reading, options.key), options, listing, run)
 
-    return write_found(listing, form, state, find)
+    return write_found(listing, form, invocation, find)

@@ -23,7 +23,7 @@ from tuplewise.engine.cli.listing import (
 from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.parameters import WholeNumbers
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.errors import all_spelled, command_line_option
 from tuplewise.engine.options import (
     OF_A_STATE,
@@ -66,7 +66,7 @@ class _ShowListing(RankedListing):
 @click.argument("table", metavar="TABLE")
 @settings.options(DcStateOptions, DcDiscoverOptions, LoadOptions, only=_BUILT)
 @settings.output_options("text", "json")
-def dc_init(state: State, /, folder: str, table: str, **given: Any) -> int:
+def dc_init(invocation: Invocation, /, folder: str, table: str, **given: Any) -> int:
     """Build a STATE of TABLE, to keep its rules current.
 
     It keeps the minimal denial constraints as rows come (dc insert), change (dc update) and go (dc delete). STATE is a
@@ -80,11 +80,18 @@ def dc_init(state: State, /, folder: str, table: str, **given: Any) -> int:
     (options,) = settings.made({**given, "discover": discover}, DcStateOptions)
     form = format_of(written)
     reading = settings.with_key(reading, options.key)
-    return write_found(written, form, state, lambda shown: _build(folder, table, options, reading, shown, state))
+    return write_found(
+        written, form, invocation, lambda shown: _build(folder, table, options, reading, shown, invocation)
+    )
 
 
 def _build(
-    folder: str, table: str, options: DcStateOptions, load_options: LoadOptions, progress: Progress, state: State
+    folder: str,
+    table: str,
+    options: DcStateOptions,
+    load_options: LoadOptions,
+    progress: Progress,
+    invocation: Invocation,
 ) -> DcChange:
     from tuplewise.engine.dc.incremental import initial
     from tuplewise.engine.dc.incremental.applied import AppliedRevision
@@ -95,7 +102,7 @@ def _build(
 
     initial.check_folder(folder)
     device = options.discover.device
-    run = CommandRun("dc init", progress, state)
+    run = CommandRun("dc init", progress, invocation)
     relation = run.load(table, load_options, device)
     start = time.monotonic()
     how: dict[str, Any] = {"written_by": version(), "null_tokens": load_options.null_tokens}
@@ -117,7 +124,7 @@ def _build(
 @click.argument("table", metavar="TABLE")
 @settings.options(LimitOptions, LoadOptions, only=_BATCH)
 @settings.output_options("text", "json")
-def dc_insert(state: State, /, folder: str, table: str, **given: Any) -> int:
+def dc_insert(invocation: Invocation, /, folder: str, table: str, **given: Any) -> int:
     """Insert the rows of TABLE into a STATE.
 
     All of them are one revision, or none is inserted. TABLE has the columns of the state's, matched by name. A value
@@ -129,7 +136,7 @@ def dc_insert(state: State, /, folder: str, table: str, **given: Any) -> int:
         batch = opened.read(table, how, leave_out=how.bad_rows == "report")
         return batch, lambda: opened.insert(batch)
 
-    return _change("dc insert", folder, insert, given, state, table=table)
+    return _change("dc insert", folder, insert, given, invocation, table=table)
 
 
 @dc.command("update")
@@ -137,7 +144,7 @@ def dc_insert(state: State, /, folder: str, table: str, **given: Any) -> int:
 @click.argument("table", metavar="TABLE")
 @settings.options(LimitOptions, LoadOptions, only=_BATCH)
 @settings.output_options("text", "json")
-def dc_update(state: State, /, folder: str, table: str, **given: Any) -> int:
+def dc_update(invocation: Invocation, /, folder: str, table: str, **given: Any) -> int:
     """Change rows of a STATE to what TABLE says.
 
     All of them are one revision, or none is changed. TABLE is as for dc insert. Each of its rows names the row that it
@@ -148,7 +155,7 @@ def dc_update(state: State, /, folder: str, table: str, **given: Any) -> int:
         batch = opened.read(table, how, leave_out=how.bad_rows == "report", with_row_id=True)
         return batch, lambda: opened.update(batch)
 
-    return _change("dc update", folder, update, given, state, table=table)
+    return _change("dc update", folder, update, given, invocation, table=table)
 
 
 @dc.command("delete")
@@ -157,7 +164,9 @@ def dc_update(state: State, /, folder: str, table: str, **given: Any) -> int:
 @click.option("--keys", type=click.Path(), metavar="TABLE", help="Rows by their keys: a table with the key's columns.")
 @settings.options(LimitOptions, LoadOptions, only=_BATCH)
 @settings.output_options("text", "json")
-def dc_delete(state: State, /, folder: str, ids: tuple[int, ...] | None, keys: str | None, **given: Any) -> int:
+def dc_delete(
+    invocation: Invocation, /, folder: str, ids: tuple[int, ...] | None, keys: str | None, **given: Any
+) -> int:
     """Delete rows of a STATE.
 
     All of them are one revision, or none is deleted: a missing row is an error. Rows are named by their ids or, in a
@@ -172,7 +181,7 @@ def dc_delete(state: State, /, folder: str, ids: tuple[int, ...] | None, keys: s
         rows = np.array(ids, dtype=np.int64) if keys is None else opened.row_ids_of(keys, how)
         return None, lambda: opened.delete(rows)
 
-    return _change("dc delete", folder, delete, given, state, ids=ids, keys=keys)
+    return _change("dc delete", folder, delete, given, invocation, ids=ids, keys=keys)
 
 
 def _change(
@@ -180,7 +189,7 @@ def _change(
     folder: str,
     read: Callable[[DcState, LoadOptions], Batches],
     given: dict[str, Any],
-    state: State,
+    invocation: Invocation,
     **asked: Any,
 ) -> int:
     """One revision: open the state, read rows, apply them, write the change."""
@@ -211,14 +220,14 @@ def _change(
                 timings_seconds=clock.with_total(), device=pick_device(device),
             )  # fmt: skip
 
-    return write_found(written, form, state, change)
+    return write_found(written, form, invocation, change)
 
 
 @dc.command("show")
 @click.argument("folder", metavar="STATE")
 @settings.options(_ShowListing)
 @settings.output_options("text", "json", "csv", "sql", "html")
-def dc_show(state: State, /, folder: str, **given: Any) -> int:
+def dc_show(invocation: Invocation, /, folder: str, **given: Any) -> int:
     """The rules of a STATE, or what it gained and lost.
 
     Lists the minimal denial constraints as of its last revision, even while another process writes it. --revision N
@@ -229,14 +238,14 @@ def dc_show(state: State, /, folder: str, **given: Any) -> int:
     form = format_of(listing, page=True)
     check_sql_table(listing.sql_table)
     if listing.since is None:
-        return write_found(listing, form, state, lambda progress: _shown(folder, listing, progress))
+        return write_found(listing, form, invocation, lambda progress: _shown(folder, listing, progress))
     if listing.revision is not None:
         raise click.UsageError("Give --revision N or --since N, not both.")
     only_text_and_json("--since", form)
     if listing.rank_by is not None or listing.limit is not None:
         raise click.UsageError("--since lists all rules that were gained and lost, without --rank-by and --limit.")
     since, written = listing.since, Written(form=listing.form, output=listing.output)
-    return write_found(written, form, state, lambda progress: _since(folder, since, progress))
+    return write_found(written, form, invocation, lambda progress: _since(folder, since, progress))
 
 
 def _since(folder: str, since: int, progress: Progress) -> DcChange:

@@ -14,7 +14,7 @@ from tuplewise.engine.cli import settings
 from tuplewise.engine.cli.listing import LimitedListing, TableListing, Written, check_sql_table, format_of, write_found
 from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.errors import message
 from tuplewise.engine.options import (
     DependencyOptions,
@@ -91,59 +91,59 @@ def od() -> None:
 @click.argument("table")
 @settings.options(FdDiscoverOptions, DependencyListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
-def fd_discover(state: State, /, table: str, **given: Any) -> int:
+def fd_discover(invocation: Invocation, /, table: str, **given: Any) -> int:
     """The minimal functional dependencies that hold in TABLE.
 
     TABLE is named as for dc discover. X -> A holds where rows that are equal on X are equal on A; with --error E, where
     that share of rows, or less, has to be removed for it. SQL is a query for each that lists the violating pairs.
     """
-    return _discover(state, table, FdDiscoverOptions, given)
+    return _discover(invocation, table, FdDiscoverOptions, given)
 
 
 @key.command("discover")
 @click.argument("table")
 @settings.options(KeyDiscoverOptions, DependencyListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
-def key_discover(state: State, /, table: str, **given: Any) -> int:
+def key_discover(invocation: Invocation, /, table: str, **given: Any) -> int:
     """The minimal keys (unique column combinations) of TABLE.
 
     TABLE is named as for dc discover. With --error E columns are a key where that share of rows, or less, has to be
     removed for it. SQL is a query for each that lists the pairs of rows that are equal on it.
     """
-    return _discover(state, table, KeyDiscoverOptions, given)
+    return _discover(invocation, table, KeyDiscoverOptions, given)
 
 
 @od.command("discover")
 @click.argument("table")
 @settings.options(OdDiscoverOptions, DependencyListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
-def od_discover(state: State, /, table: str, **given: Any) -> int:
+def od_discover(invocation: Invocation, /, table: str, **given: Any) -> int:
     """The minimal set-based order dependencies that hold in TABLE.
 
     TABLE is named as for dc discover. Within rows that are equal on a context of columns, one column is constant, or
     two are order compatible: they can be sorted by both at once, in the same or in opposite directions. All columns
     take part, text by bytes. SQL is a query for each that lists the violating pairs.
     """
-    return _discover(state, table, OdDiscoverOptions, given)
+    return _discover(invocation, table, OdDiscoverOptions, given)
 
 
-def _discover(state: State, table: str, kind: type[DependencyOptions], given: dict[str, Any]) -> int:
+def _discover(invocation: Invocation, table: str, kind: type[DependencyOptions], given: dict[str, Any]) -> int:
     reading, options, listing = settings.made(given, LoadOptions, kind, DependencyListing)
     form = format_of(listing, page=True)
     check_sql_table(listing.sql_table)
 
     def discover(progress: Progress) -> DependencyResult:
-        run = CommandRun(_COMMANDS[kind], progress, state, options)
+        run = CommandRun(_COMMANDS[kind], progress, invocation, options)
         return tasks.discover_dependencies(table, options, run, reading=reading, shown=listing.chosen)
 
-    return write_found(listing, form, state, discover)
+    return write_found(listing, form, invocation, discover)
 
 
 @od.command("check")
 @click.argument("table", required=False)
 @settings.options(OrderListing, OdCheckOptions, LoadOptions)
 @settings.output_options("text", "json", "csv")
-def od_check(state: State, /, table: str | None, **given: Any) -> int:
+def od_check(invocation: Invocation, /, table: str | None, **given: Any) -> int:
     """Whether order dependencies hold in TABLE, and two rows that break each violated one.
 
     TABLE is named as for dc discover. An order dependency is text such as "month, week desc -> quarter": rows sorted by
@@ -169,20 +169,20 @@ def od_check(state: State, /, table: str | None, **given: Any) -> int:
         """What was found in a table, or follows from a saved result."""
         from tuplewise.engine.od.implied import SavedOds
 
-        run = CommandRun("od check" if table else None, progress, state, options)
+        run = CommandRun("od check" if table else None, progress, invocation, options)
         shown = {"against": listing.against}
         if table is None:
             return tasks.check_ods(SavedOds.read(str(listing.against)), listing.read, options, run, shown=shown)
         return tasks.check_ods(table, listing.read, options, run, reading=reading, shown=shown)
 
-    return write_found(listing, form, state, find)
+    return write_found(listing, form, invocation, find)
 
 
 @od.command("order-by")
 @click.argument("columns")
 @click.option("--against", required=True, metavar="RESULT", help="The JSON that od discover wrote for the table.")
 @settings.output_options("text", "json")
-def od_order_by(state: State, /, columns: str, against: str, **given: Any) -> int:
+def od_order_by(invocation: Invocation, /, columns: str, against: str, **given: Any) -> int:
     """The shortest ORDER BY that sorts a table as COLUMNS do.
 
     COLUMNS is a list as in ORDER BY, such as "year, month desc, quarter". A column is left out if, by the order
@@ -201,4 +201,4 @@ def od_order_by(state: State, /, columns: str, against: str, **given: Any) -> in
             progress.say(f"note: {note}")
         return shortened
 
-    return write_found(written, form, state, find)
+    return write_found(written, form, invocation, find)

@@ -12,7 +12,7 @@ from tuplewise.engine.cli import settings
 from tuplewise.engine.cli.listing import EXIT_VIOLATED, Written, format_of, write_found
 from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.options import LoadOptions, ProfileOptions, option
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class DiffListing(Written):
 @click.argument("b", metavar="B")
 @settings.options(DiffListing, ProfileOptions, LoadOptions)
 @settings.output_options("text", "json", "html")
-def diff(state: State, /, a: str, b: str, **given: Any) -> int:
+def diff(invocation: Invocation, /, a: str, b: str, **given: Any) -> int:
     """What differs between A and B: rules gained, lost, weaker and stronger; columns added, removed or changed.
 
     A and B are two tables, named as for dc discover, two contracts (.yaml), or two results (the JSON that profile, a
@@ -45,9 +45,9 @@ def diff(state: State, /, a: str, b: str, **given: Any) -> int:
     found: list[DiffResult] = []
 
     def find(progress: Progress) -> DiffResult:
-        run = CommandRun("profile", progress, state, options)
+        run = CommandRun("profile", progress, invocation, options)
         found.append(tasks.diff(a, b, options, run, reading=reading, shown={}))
         return found[0]
 
-    code = write_found(listing, form, state, find)
+    code = write_found(listing, form, invocation, find)
     return EXIT_VIOLATED if listing.exit_code and found[0].regressed else code

@@ -11,7 +11,7 @@ from tuplewise.engine.cli import settings
 from tuplewise.engine.cli.kernels import compile_all
 from tuplewise.engine.cli.listing import Written, format_of, write_found
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.errors import message
 from tuplewise.engine.options import LoadOptions, SparkOptions, declarations
 
@@ -39,7 +39,7 @@ WAIT_SECONDS = 120.0
 @click.option("--warm", is_flag=True, help="Compile all kernels now, on all cores, so that no later run has to.")
 @settings.options(LoadOptions)
 @settings.output_options("text", "json")
-def doctor(state: State, /, **given: Any) -> int:
+def doctor(invocation: Invocation, /, **given: Any) -> int:
     """Check Java, Spark, its plugin, GPUs and kernels, and say what to do where something is missing."""
     _refuse_options_of_others(given)
     reading, written = settings.made(given, LoadOptions, Written)
@@ -71,7 +71,7 @@ def doctor(state: State, /, **given: Any) -> int:
         document = {"checks": [check.to_dict() for check in checks], **plans}
         return Document(document, lambda _: text.doctor_parts(document["checks"]) + explain_gpu.text_parts(document))
 
-    write_found(written, format_of(written), state, find)
+    write_found(written, format_of(written), invocation, find)
     return 0 if ready else EXIT_USAGE
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from tuplewise.engine.cli import output, settings
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.contract.exports import TARGETS, WITH_DIALECT
 from tuplewise.engine.options import ContractExportOptions, Options, option
 from tuplewise.engine.report import files
@@ -26,7 +26,7 @@ class ExportTarget(Options):
 @click.argument("contract", metavar="CONTRACT")
 @settings.options(ExportTarget, ContractExportOptions)
 @settings.output_options()
-def export(state: State, /, contract: str, **given: Any) -> int:
+def export(invocation: Invocation, /, contract: str, **given: Any) -> int:
     """The accepted rules of a CONTRACT, written for another tool.
 
     dbt: tests of models, written into the folder of a project where -o names one. gx: an expectation suite of Great

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tuplewise.engine.cli import settings
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.contract.imports import FORMATS
 from tuplewise.engine.report import files
 
@@ -16,7 +16,7 @@ from tuplewise.engine.report import files
 @click.argument("file", metavar="FILE")
 @click.option("--from", "format_", metavar="FORMAT", help=f"What wrote the file: {', '.join(sorted(FORMATS))}.")
 @settings.output_options()
-def import_(state: State, /, file: str, **given: Any) -> int:
+def import_(invocation: Invocation, /, file: str, **given: Any) -> int:
     """The rules of a FILE that another tool wrote, as proposals of the contract -o.
 
     dbt: the YAML of models and their tests. sql: CREATE TABLE and its like. pandera: the YAML of a schema.
@@ -32,7 +32,7 @@ def import_(state: State, /, file: str, **given: Any) -> int:
     files.check_target("output file", given["output"])
     imported = read(file, given["format_"])
     said = import_to(imported, given["output"])
-    if not state.quiet:
+    if not invocation.quiet:
         for note in imported.notes:
             click.echo(f"tuplewise: note: not read: {note}", err=True)
         click.echo(f"tuplewise: {said}", err=True)

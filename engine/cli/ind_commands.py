@@ -15,7 +15,7 @@ from tuplewise.engine.cli import settings
 from tuplewise.engine.cli.listing import LimitedListing, TablesListing, check_sql_tables, format_of, write_found
 from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import IndCheckOptions, IndDiscoverOptions, LoadOptions, option
 
@@ -50,7 +50,7 @@ def ind() -> None:
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @settings.options(IndDiscoverOptions, IndListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
-def ind_discover(state: State, /, tables: Sequence[str], **given: Any) -> int:
+def ind_discover(invocation: Invocation, /, tables: Sequence[str], **given: Any) -> int:
     """The inclusion dependencies between the columns of TABLEs: A <= B, where every value of A occurs in B.
 
     TABLEs are named as for dc discover, or NAME=PATH; a folder is one table. Values are compared by type (text with
@@ -62,17 +62,17 @@ def ind_discover(state: State, /, tables: Sequence[str], **given: Any) -> int:
     form = format_of(listing, page=True)
 
     def find(progress: Progress) -> IndResult:
-        run = CommandRun("ind discover", progress, state, options)
+        run = CommandRun("ind discover", progress, invocation, options)
         return tasks.discover_inds(_named(tables, listing, run), options, run, reading=reading, shown=listing.chosen)
 
-    return write_found(listing, form, state, find)
+    return write_found(listing, form, invocation, find)
 
 
 @ind.command("check")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @settings.options(IndCheckListing, IndCheckOptions, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql")
-def ind_check(state: State, /, tables: Sequence[str], **given: Any) -> int:
+def ind_check(invocation: Invocation, /, tables: Sequence[str], **given: Any) -> int:
     """Whether inclusion dependencies hold in TABLEs, and which values are missing where they don't.
 
     TABLEs are named as for ind discover. A dependency is text such as "child.a <= parent.b" or "child[a, b] <=
@@ -89,11 +89,11 @@ def ind_check(state: State, /, tables: Sequence[str], **given: Any) -> int:
     form = format_of(listing)
 
     def find(progress: Progress) -> IndCheckResult:
-        run = CommandRun("ind check", progress, state, options)
+        run = CommandRun("ind check", progress, invocation, options)
         inds = [*listing.inds, *map(Path, listing.ind_files)]
         return tasks.check_inds(_named(tables, listing, run), inds, options, run, reading=reading, shown={})
 
-    return write_found(listing, form, state, find)
+    return write_found(listing, form, invocation, find)
 
 
 def _named(tables: Sequence[str], listing: TablesListing, run: CommandRun) -> dict[str, str]:

@@ -13,7 +13,7 @@ from tuplewise.engine.cli import settings
 from tuplewise.engine.cli.ind_commands import IndListing, ind, named_tables
 from tuplewise.engine.cli.listing import Written, check_sql_tables, format_of, write_found
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.errors import all_spelled, command_line_option, placed
 from tuplewise.engine.options import IndInitOptions, IndStateOptions, LoadOptions, option
 from tuplewise.engine.run import Clock
@@ -45,7 +45,7 @@ class _Changes(Written):
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @settings.options(IndInitOptions, LoadOptions)
 @settings.output_options("text", "json")
-def ind_init(state: State, /, folder: str, tables: Sequence[str], **given: Any) -> int:
+def ind_init(invocation: Invocation, /, folder: str, tables: Sequence[str], **given: Any) -> int:
     """Build a STATE of TABLEs: a folder that keeps their inclusion dependencies current as rows come and go.
 
     STATE is a new or an empty folder; TABLEs are named as for ind discover. The types of columns are fixed: a later
@@ -57,7 +57,9 @@ def ind_init(state: State, /, folder: str, tables: Sequence[str], **given: Any) 
     """
     load_options, options, written = settings.made(given, LoadOptions, IndInitOptions, Written)
     form = format_of(written)
-    return write_found(written, form, state, lambda shown: _build(folder, tables, options, load_options, shown.step))
+    return write_found(
+        written, form, invocation, lambda shown: _build(folder, tables, options, load_options, shown.step)
+    )
 
 
 def _build(
@@ -89,7 +91,7 @@ def _build(
 @click.option("--update", nargs=2, metavar="OLD NEW", help="Rows as they were, and as they are, in one order.")
 @settings.options(LoadOptions, only=settings.OF_THE_ROWS)
 @settings.output_options("text", "json")
-def ind_apply(state: State, /, folder: str, **given: Any) -> int:
+def ind_apply(invocation: Invocation, /, folder: str, **given: Any) -> int:
     """Apply rows that come to a table of a STATE, go, or change: all of them as one revision, or none.
 
     FILEs are tables with the columns of the state's, matched by name. Deleted rows must have been in the state before.
@@ -108,7 +110,7 @@ def ind_apply(state: State, /, folder: str, **given: Any) -> int:
     if files and changes.stream is not None:
         raise click.UsageError("--stream FOLDER is applied by itself, without --insert, --delete and --update.")
     form = format_of(changes)
-    return write_found(changes, form, state, lambda progress: _apply(folder, changes, load_options, progress.step))
+    return write_found(changes, form, invocation, lambda progress: _apply(folder, changes, load_options, progress.step))
 
 
 def _apply(folder: str, files: _Changes, load_options: LoadOptions, step: Any) -> IndChange:
@@ -182,7 +184,7 @@ def _read_changes(
 @click.argument("folder", metavar="STATE")
 @settings.options(IndListing)
 @settings.output_options("text", "json", "csv", "sql", "html")
-def ind_show(state: State, /, folder: str, **given: Any) -> int:
+def ind_show(invocation: Invocation, /, folder: str, **given: Any) -> int:
     """The inclusion dependencies of a STATE as of its last revision, even while another process writes it."""
     (listing,) = settings.made(given, IndListing)
     form = format_of(listing, page=True)
@@ -196,4 +198,4 @@ def ind_show(state: State, /, folder: str, **given: Any) -> int:
             check_sql_tables(listing.sql_table, [table.name for table in opened.manifest.tables])
             return IndStateResult(opened, options=listing.chosen, total_seconds=time.monotonic() - start)
 
-    return write_found(listing, form, state, find)
+    return write_found(listing, form, invocation, find)

@@ -11,7 +11,7 @@ import click
 
 from tuplewise.engine.cli import output
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import Options, RankBy, declarations, option
 from tuplewise.engine.report import files
@@ -148,16 +148,16 @@ def check_sql_tables(given: Mapping[str, str], tables: Sequence[str]) -> None:
         check_sql_table(written)
 
 
-def write_found(listing: Written, form: str, state: State, find: Callable[[Progress], Found]) -> int:
+def write_found(listing: Written, form: str, invocation: Invocation, find: Callable[[Progress], Found]) -> int:
     """Do the work of a command and write what it found. Returns the exit code."""
-    _listen_to_log(state)
-    with Progress(state.quiet) as progress:
+    _listen_to_log(invocation)
+    with Progress(invocation.quiet) as progress:
         if listing.form is None and (note := output.surprising_format(form, listing.output)):
             progress.say(f"note: {note}")
         found = find(progress)
         progress.step("writing")
         if form == "text":
-            how = {"verbose": state.verbose > 0, **output.terminal(listing.output)}
+            how = {"verbose": invocation.verbose > 0, **output.terminal(listing.output)}
             pieces: Iterable[str] = [found.to_text(**listing.chosen, **listing.in_text, **how)]
         elif form == "sql":
             pieces = found.pieces(form, **listing.in_sql, **listing.chosen)
@@ -169,11 +169,11 @@ def write_found(listing: Written, form: str, state: State, find: Callable[[Progr
     return EXIT_LIMIT if found.partial else 0
 
 
-def _listen_to_log(state: State) -> None:
+def _listen_to_log(invocation: Invocation) -> None:
     """Send our log to stderr, at the level of --quiet and --verbose."""
     logger = logging.getLogger("tuplewise")
     levels = [logging.WARNING, logging.INFO, logging.DEBUG]
-    logger.setLevel(logging.ERROR if state.quiet else levels[min(state.verbose, 2)])
+    logger.setLevel(logging.ERROR if invocation.quiet else levels[min(invocation.verbose, 2)])
     if not logger.handlers:
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("tuplewise: %(message)s"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.cli.kernels import Kernels
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.errors import command_line_option
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.run import Limits
@@ -53,18 +53,20 @@ class CommandRun(TaskRun):
     command : the command whose kernels are prepared; None: no kernels
     """
 
-    def __init__(self, command: str | None, progress: Progress, state: State, limits: Limits | None = None) -> None:
+    def __init__(
+        self, command: str | None, progress: Progress, invocation: Invocation, limits: Limits | None = None
+    ) -> None:
         super().__init__(limits, progress.share)
         self.face = command_line_option
-        if state.own_process:
+        if invocation.own_process:
             keep_pandas_out()
-        self._shown, self._state = progress, state
+        self._shown, self._invocation = progress, invocation
         self._kernels = None if command is None else Kernels(command, progress)
 
     @property
     def verbose(self) -> bool:
         """Whether --verbose is given."""
-        return self._state.verbose > 0
+        return self._invocation.verbose > 0
 
     def step(self, name: str) -> None:
         self._shown.step(name)
@@ -106,7 +108,7 @@ class CommandRun(TaskRun):
         """Stop Spark once the table is in memory, in a process of our own."""
         from tuplewise.engine.table.relation import Relation
 
-        if self._state.own_process and isinstance(table, Relation) and table.spark is not None:
+        if self._invocation.own_process and isinstance(table, Relation) and table.spark is not None:
             from tuplewise.engine.spark.session import stop
 
             threading.Thread(target=stop, name="stop Spark").start()

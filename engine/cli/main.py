@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from tuplewise.engine.cli.settings import State
+    from tuplewise.engine.cli.settings import Invocation
 
 EXIT_USAGE = 2
 EXIT_LIMIT = 3
@@ -54,14 +54,14 @@ def run(argv: Sequence[str] | None = None, *, own_process: bool = False) -> int:
         import click
 
         from tuplewise.engine.cli.commands import cli
-        from tuplewise.engine.cli.settings import State
+        from tuplewise.engine.cli.settings import Invocation
         from tuplewise.engine.errors import TuplewiseError, command_line_option
     except KeyboardInterrupt:
         return _interrupted()
-    state = State(own_process=own_process)
+    invocation = Invocation(own_process=own_process)
     try:
         code = cli.main(
-            args=None if argv is None else list(argv), prog_name="tuplewise", standalone_mode=False, obj=state
+            args=None if argv is None else list(argv), prog_name="tuplewise", standalone_mode=False, obj=invocation
         )
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
@@ -70,22 +70,23 @@ def run(argv: Sequence[str] | None = None, *, own_process: bool = False) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _interrupted()
     except TuplewiseError as error:
-        return _report(state, error.spelled(command_line_option), error.exit_code)
+        return _report(invocation, error.spelled(command_line_option), error.exit_code)
     except SystemExit:  # click's way out of a pipe that was closed
         return 0
     except MemoryError:
-        return _report(state, "out of memory; use fewer rows (--rows) or columns (--columns, --exclude)", EXIT_LIMIT)
+        text = "out of memory; use fewer rows (--rows) or columns (--columns, --exclude)"
+        return _report(invocation, text, EXIT_LIMIT)
     except Exception as error:  # whatever it is, the user gets one line
         first = next(iter(str(error).splitlines()), "")
-        hint = "" if state.verbose else " (-v shows where)"
-        return _report(state, f"internal error: {type(error).__name__}: {first}{hint}", EXIT_USAGE)
+        hint = "" if invocation.verbose else " (-v shows where)"
+        return _report(invocation, f"internal error: {type(error).__name__}: {first}{hint}", EXIT_USAGE)
 
 
-def _report(state: State, text: str, code: int) -> int:
+def _report(invocation: Invocation, text: str, code: int) -> int:
     """Print one message to stderr, after the traceback with -v. Prints nothing where Ctrl-C made the work fail."""
     if _ending.is_set():
         return code
-    if state.verbose:
+    if invocation.verbose:
         import traceback
 
         traceback.print_exc()

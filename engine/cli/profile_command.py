@@ -14,7 +14,7 @@ from tuplewise.engine.cli.ind_commands import named_tables
 from tuplewise.engine.cli.listing import SqlListing, format_of, write_found
 from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.options import LoadOptions, ProfileOptions, option
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ProfileListing(SqlListing):
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @settings.options(ProfileOptions, ProfileListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
-def profile(state: State, /, tables: Sequence[str], **given: Any) -> int:
+def profile(invocation: Invocation, /, tables: Sequence[str], **given: Any) -> int:
     """The few rules of TABLEs that a person would keep, best first.
 
     TABLEs are named as for dc discover, or NAME=PATH. Listed are keys, functional dependencies, order rules, rules
@@ -50,7 +50,7 @@ def profile(state: State, /, tables: Sequence[str], **given: Any) -> int:
     named = named_tables(tables)
 
     def find(progress: Progress) -> ProfileResult:
-        run = CommandRun("profile", progress, state, options)
+        run = CommandRun("profile", progress, invocation, options)
         return tasks.profile(named, options, run, reading=reading, contract=listing.contract, shown={})
 
-    return write_found(listing, form, state, find)
+    return write_found(listing, form, invocation, find)

@@ -11,7 +11,7 @@ import click
 
 from tuplewise.engine.cli import output, settings
 from tuplewise.engine.cli.listing import Written, format_of
-from tuplewise.engine.cli.settings import State
+from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.errors import InputError, number_of
 from tuplewise.engine.options import option
 
@@ -34,7 +34,7 @@ class Decisions(Written):
 @click.argument("contract", metavar="FILE")
 @settings.options(Decisions)
 @settings.output_options()
-def review(state: State, /, contract: str, **given: Any) -> int:
+def review(invocation: Invocation, /, contract: str, **given: Any) -> int:
     """Go through the proposed rules of a contract: accept or reject each with one key.
 
     Each decision is in FILE at once; comments and all else stay as they are. -o review.html writes a page with a switch
@@ -47,7 +47,7 @@ def review(state: State, /, contract: str, **given: Any) -> int:
     format_of(chosen)
     if chosen.accept or chosen.reject:
         counts = reviewing.decide(contract, chosen.accept, chosen.reject)
-        if not state.quiet:
+        if not invocation.quiet:
             click.echo(_summary(counts, reviewing.Review(contract).contract), err=True)
     if chosen.output is not None:
         output.write([reviewing.page(contract)], chosen.output)

@@ -31,8 +31,8 @@ OF_THE_ROWS = READING - {"columns", "exclude", "types", "null_tokens", "rows"}
 
 
 @dataclass
-class State:
-    """The level of output, and whether the process is ours alone (`own_process`)."""
+class Invocation:
+    """Invocation of a command: its level of output, and whether the process is ours alone (`own_process`)."""
 
     verbose: int = 0
     quiet: bool = False
@@ -132,18 +132,18 @@ def with_key(reading: LoadOptions, key: Collection[str]) -> LoadOptions:
     return replace(reading, columns=(*reading.columns, *(name for name in key if name not in reading.columns)))
 
 
-def _set(state_field: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """A callback that stores an option's value in the State, for the report of errors."""
+def _set(field: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """A callback that stores an option's value in the Invocation, for the report of errors."""
 
     def keep(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-        setattr(ctx.ensure_object(State), state_field, value)
+        setattr(ctx.ensure_object(Invocation), field, value)
         return value
 
     return keep
 
 
 def output_options(*formats: str) -> Callable[[F], F]:
-    """The options of output: format, where there are several, file, and messages. The command gets the State first."""
+    """Options of output: format, where there are several, file, and messages. A command gets the Invocation first."""
     option = click.option
     chosen = []
     page = "html for FILE.html, " if "html" in formats else ""

@@ -58,7 +58,7 @@ class BelowZero(Exception):
         self.name, self.attribute, self.held = name, attribute, held
 
 
-class Fold:
+class ValueChanges:
     """Changes to values within one transaction.
 
     Parameters

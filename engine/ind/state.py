@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.errors import InputError, Wording, message, shortened
 from tuplewise.engine.ind.dependency import InclusionDependency, unary
 from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
-from tuplewise.engine.ind.incremental import BelowZero, Fold, extract_rows, merge_rows
+from tuplewise.engine.ind.incremental import BelowZero, ValueChanges, extract_rows, merge_rows
 from tuplewise.engine.ind.kept_clusters import KeptClusters, Pair
 from tuplewise.engine.ind.manifest import Manifest
 from tuplewise.engine.ind.rows import Attributes, ColumnRows, PlainRows, TypedRows
@@ -220,29 +220,29 @@ class IndState(ClosedOnExit):
             left[change.attributes.table] += sign * change.rows.count
             absent = absent or absent_nulls(self.manifest, change.attributes, filled, left[change.attributes.table])
 
-        def work(transaction: Any) -> tuple[Fold, list[int]]:
-            fold = Fold(
+        def work(transaction: Any) -> tuple[ValueChanges, list[int]]:
+            value_changes = ValueChanges(
                 transaction, self._clusters, frequencies=not self.manifest.options.insert_only,
                 next_long=self._next_long,
             )  # fmt: skip
             rows = list(self._rows)
             for change, names, keys in tallies:
-                self._fold_change(transaction, fold, rows, change, names, keys)
+                self._fold_change(transaction, value_changes, rows, change, names, keys)
             if absent is not None:
                 raise absent
             values = self._clusters.values
-            for number, by in fold.moved.items():
+            for number, by in value_changes.moved.items():
                 if by:
                     mask = self._clusters.by_number[number].mask
                     put_cluster(transaction, number, mask, values.get(number, 0) + by, len(self._clusters.attributes))
-            transaction.put(META, heading(self.revision + 1, fold.next_long, rows, filled))
-            return fold, rows
+            transaction.put(META, heading(self.revision + 1, value_changes.next_long, rows, filled))
+            return value_changes, rows
 
         try:
-            fold, self._rows = self._store.write(work)
-            self._next_long, self._filled = fold.next_long, filled
+            value_changes, self._rows = self._store.write(work)
+            self._next_long, self._filled = value_changes.next_long, filled
             self.revision += 1
-            gained, lost = self._clusters.change({n: by for n, by in fold.moved.items() if by})
+            gained, lost = self._clusters.change({n: by for n, by in value_changes.moved.items() if by})
         except InputError:
             raise
         except BaseException:  # Ctrl-C may come once the revision is written but not yet fully known here
@@ -267,17 +267,23 @@ class IndState(ClosedOnExit):
         return counts
 
     def _fold_change(
-        self, transaction: Any, fold: Fold, rows: list[int], change: Change, names: Any, keys: Mapping[bytes, int]
+        self,
+        transaction: Any,
+        value_changes: ValueChanges,
+        rows: list[int],
+        change: Change,
+        names: Any,
+        keys: Mapping[bytes, int],
     ) -> None:
         table = change.attributes.table
         if change.kind == "insert":
             rows[table] += change.rows.count
-            fold.merge(names)
+            value_changes.merge(names)
             if keys:
                 merge_rows(transaction, keys)
             return
         try:
-            fold.extract(names)
+            value_changes.extract(names)
             if keys:
                 extract_rows(transaction, keys)
         except BelowZero as below:

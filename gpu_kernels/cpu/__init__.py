@@ -1,4 +1,4 @@
-"""The CPU twins. Importing them settles first where Numba keeps what it compiles."""
+"""CPU twins. Importing this package first points Numba at the cache folder."""
 
 from tuplewise.gpu_kernels import cache
 

@@ -1,4 +1,4 @@
-"""How far classes of rows agree on a column: one pass over the classes for each target, targets in parallel."""
+"""Agreement of classes of rows on targets: one pass over the classes for each target, targets in parallel."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
 
@@ -18,9 +18,9 @@ ROWS, CLASSES, MAJORITY, DIFFERING, CONTRADICTIONS = range(5)  # figures of a ta
 
 @kernel("const int32[::1], const int64[::1], const int32[::1], const int64[::1], int64[::1], int64[::1]")
 def add_classes(rows, offsets, codes, copies, counts, figures):
-    """Add up the figures of one target over all classes. `counts` is zeros before and after.
+    """Add up the figures of one target over all classes. `counts` is all zeros before and after.
 
-    copies : int64 (rows,), how often each row of the table counts; (0,) where all count once
+    copies : int64 (rows,), number of equal rows that each row of the table stands for; (0,): 1 each
     figures : int64 (5,), see `gpu_kernels.agreement.Agreement`
     """
     once = len(copies) == 0
@@ -47,7 +47,7 @@ def add_classes(rows, offsets, codes, copies, counts, figures):
         figures[CLASSES] += 1
         figures[MAJORITY] += most
         figures[DIFFERING] += differing
-        # differing * 2^16 / members, rounded down: whole pairs first, so that nothing overflows
+        # floor(differing * 2^16 / members): the integral part first, so that nothing overflows
         figures[CONTRADICTIONS] += ((differing // members) << 16) + ((differing % members) << 16) // members
 
 
@@ -61,7 +61,7 @@ def run(
     figures: NDArray[np.int64],
     control: Control,
 ) -> bool:
-    """Fill `figures`; False where the deadline came first."""
+    """Fill `figures`. Returns False where the deadline passed first."""
 
     def make_worker() -> Callable[[int], None]:
         counts = np.zeros(largest + 1, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Loops for what NumPy's functions do where Numba takes longer to compile those than the rest of a kernel.
+"""Loops in place of NumPy functions that take Numba longer to compile than the rest of a kernel.
 
-The assignment of an array to a slice brings the text of a shape error along, 42 functions; a sort brings all of
-NumPy's cases.
+Assigning an array to a slice compiles the text of a shape error too, 42 functions; a sort compiles all of NumPy's
+cases.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
@@ -12,19 +12,19 @@ import numpy as np
 
 from tuplewise.gpu_kernels.compiled import helper
 
-RUN = 16  # values that are put in order by insertion before runs are merged
+RUN = 16  # values that insertion sorts before runs are merged
 
 
 @helper
 def copy(source, target):
-    """target[i] = source[i], one-dimensional; the target may be longer."""
+    """Copy a one-dimensional array: target[i] = source[i]; the target may be longer."""
     for i in range(len(source)):
         target[i] = source[i]
 
 
 @helper
 def copy_rows(source, target, count):
-    """The first `count` rows of `source` become those of `target`, of as many columns."""
+    """Copy the first `count` rows of `source` to `target`, which has as many columns."""
     for i in range(count):
         for j in range(source.shape[1]):
             target[i, j] = source[i, j]
@@ -32,7 +32,7 @@ def copy_rows(source, target, count):
 
 @helper
 def joined(first, second):
-    """The rows of two arrays of as many columns, one after the other."""
+    """Concatenate the rows of two arrays with as many columns."""
     rows = np.empty((len(first) + len(second), first.shape[1]), dtype=first.dtype)
     copy_rows(first, rows, len(first))
     copy_rows(second, rows[len(first) :], len(second))
@@ -41,7 +41,7 @@ def joined(first, second):
 
 @helper
 def sort(values):
-    """Put values in ascending order, in place: insertion into short runs, then merges from below. Memory: a copy."""
+    """Sort values in place, ascending: insertion sort of short runs, then bottom-up merges. Memory: a copy."""
     n = len(values)
     for begin in range(0, n, RUN):
         for i in range(begin + 1, min(begin + RUN, n)):
@@ -72,7 +72,7 @@ def sort(values):
 
 @helper
 def order_of(keys):
-    """int64 places of the keys in ascending order; equal keys stay in the order that they have."""
+    """Places of the keys in ascending order, int64; stable."""
     n = len(keys)
     order, other = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     for i in range(n):

@@ -1,13 +1,14 @@
-"""Binning-hash-sort-merge: any comparisons, by bitmaps of the right side, 64 rows an instruction.
+"""Binning-hash-sort-merge: joins of any comparisons by bitmaps of the right side, 64 rows an instruction.
 
 The right side of each cluster is cut into blocks of 2,048 rows. For each comparison a block keeps its rows sorted by
-code and, for every bin of 64 of them, the bitmap of all rows before the bin. What precedes any place is then one
-bitmap and at most 63 single bits; every operator is the bitmap before one or two places, or its complement;
-comparisons are joined by AND.
+code and, for every bin of 64 rows, the bitmap B of all rows before the bin. The bitmap of the rows before a place is
+B(its bin) XOR at most 63 single bits. With `lower` and `upper` as the first places of codes >= and > the left code,
+right codes below it are before(lower), codes up to it before(upper), equal ones before(lower) XOR before(upper). Every
+operator is one of these or its complement. Comparisons are combined by AND.
 
-Source: Pena, de Almeida, Naumann (PVLDB 15(4), 2022), section 5.3. Departures: bins hold a fixed number of rows, so
-that ties and skew don't matter; blocks keep the bitmaps in the cache, where compression would cost more than it
-saves; bitmaps of non-equalities come from the same tables.
+Source: Pena, de Almeida, Naumann (PVLDB 15(4), 2022), section 5.3. Departures: bins have a fixed number of rows, so
+that ties and skew don't matter; blocks are small enough for their bitmaps to stay in cache, where compression would
+cost more than it saves; bitmaps of non-equalities come from the same tables.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ WORDS = BLOCK // 64
 
 
 class Blocks(NamedTuple):
-    """The right side in blocks of at most BLOCK rows, each of one cluster.
+    """Right side in blocks of at most BLOCK rows, each of one cluster.
 
     Attributes
     ----------
     rows : int32, the right rows
     offsets, firsts : int64 (clusters + 1,), first row and first block of each cluster
-    starts : int64 (blocks,), where the bitmaps of each block begin
-    codes, places : int32, uint16 (comparisons, rows), the codes of a block, sorted, and their places in it
+    starts : int64 (blocks,), first word of each block's bitmaps
+    codes, places : int32, uint16 (comparisons, rows), sorted codes of each block, and their places in the block
     before : uint64 (comparisons, words), for each block and bin the bitmap of the rows before the bin
     """
 
@@ -54,7 +55,7 @@ BLOCKS = "Blocks(int32[::1], int64[::1], int64[::1], int64[::1], int32[:, ::1], 
 
 @kernel("int64[::1], int64[::1]")
 def number_blocks(offsets, firsts):
-    """firsts[c] = number of the first block of cluster c; returns how many blocks there are."""
+    """Number the blocks: firsts[c] = first block of cluster c. Returns the number of blocks."""
     blocks = 0
     for c in range(len(offsets) - 1):
         firsts[c] = blocks
@@ -65,7 +66,8 @@ def number_blocks(offsets, firsts):
 
 @kernel("int64[::1], int64[::1], int64[::1]")
 def place_blocks(offsets, firsts, starts):
-    """starts[b] = where the bitmaps of block b begin; blocks of at most 64 rows have none. Returns words in all."""
+    """Place the bitmaps: starts[b] = first word of block b; blocks of at most 64 rows have none. Returns the total
+    words."""
     words = 0
     for c in range(len(offsets) - 1):
         for block in range(firsts[c], firsts[c + 1]):
@@ -78,14 +80,14 @@ def place_blocks(offsets, firsts, starts):
 
 @helper
 def span_of(c, block, offsets, firsts):
-    """First row of a block of cluster c, and how many rows it has."""
+    """First row of a block of cluster c, and its number of rows."""
     low = offsets[c] + (block - firsts[c]) * BLOCK
     return low, min(offsets[c + 1] - low, BLOCK)
 
 
 @kernel(f"const int32[:, ::1], int64[::1], {BLOCKS}")
 def build_blocks(codes, columns, blocks: Blocks):
-    """Sorted codes, their places in the block, and the bitmap before each bin, for each comparison."""
+    """Fill sorted codes, their places in the block, and the bitmap before each bin, for each comparison."""
     rows, offsets, firsts, starts, sorted_codes, sorted_places, before = blocks
     words = np.empty(WORDS, dtype=np.uint64)
     for d in range(len(columns)):
@@ -115,7 +117,7 @@ def build_blocks(codes, columns, blocks: Blocks):
 
 @helper
 def first_at(sorted_codes, low, high, code, after):
-    """First place in sorted_codes[low:high] with a code >= `code` (`after`: > `code`), from 0."""
+    """First place in sorted_codes[low:high], relative to low, with a code >= `code` (`after`: > `code`)."""
     first = low
     while low < high:
         middle = (low + high) >> 1
@@ -155,9 +157,9 @@ def compare_few(row, low, size, codes, compared, right):
 
 @helper
 def satisfied(row, block, low, size, codes, compared, blocks, result, words):
-    """result = bitmap of the rows of a block that are partners of `row`; returns whether there are any.
+    """Write to `result` the bitmap of the rows of a block that are partners of `row`; returns whether there are any.
 
-    Words of `result` beyond the block are 0.
+    Words of `result` behind the block are set to 0.
     """
     lcolumns, _, outcomes = compared
     right, _, _, starts, sorted_codes, sorted_places, before = blocks
@@ -175,7 +177,7 @@ def satisfied(row, block, low, size, codes, compared, blocks, result, words):
         if kind == LESS | EQUAL | GREATER:
             continue
         words[:] = np.uint64(0)
-        # the rows before `lower` are less, those before `upper` less or equal: t.A > u.A takes the first, and so on
+        # right codes: < code before `lower`, <= code before `upper`; t.A > u.A takes the rows before `lower`, and so on
         both = kind == LESS | GREATER or kind == EQUAL
         after = kind == LESS or kind == GREATER | EQUAL
         place = first_at(sorted_codes[d], low, low + size, code, after)
@@ -195,7 +197,7 @@ def satisfied(row, block, low, size, codes, compared, blocks, result, words):
 
 @kernel(f"int32[::1], int32[::1], const int32[:, ::1], {COMPARED}, {BLOCKS}, int64, int64, int64[::1], int64")
 def count_bitmaps(left, clusters, codes, compared: Compared, blocks: Blocks, first, last, counts, sign):
-    """Pairs of the left places [first, last)."""
+    """Count the pairs of the left places [first, last)."""
     offsets, firsts = blocks.offsets, blocks.firsts
     result = np.empty(WORDS, dtype=np.uint64)
     words = np.empty(WORDS, dtype=np.uint64)
@@ -206,7 +208,7 @@ def count_bitmaps(left, clusters, codes, compared: Compared, blocks: Blocks, fir
         stop = i
         while stop < last and clusters[stop] == c:
             stop += 1
-        for block in range(firsts[c], firsts[c + 1]):  # a block stays in the cache for all left rows of the cluster
+        for block in range(firsts[c], firsts[c + 1]):  # a block stays in cache for all left rows of the cluster
             low, size = span_of(c, block, offsets, firsts)
             for k in range(i, stop):
                 if satisfied(left[k], block, low, size, codes, compared, blocks, result, words):
@@ -222,7 +224,7 @@ def count_bitmaps(left, clusters, codes, compared: Compared, blocks: Blocks, fir
 
 @kernel(f"int32[::1], int32[::1], const int32[:, ::1], {COMPARED}, {BLOCKS}, int64[::1], uint64[::1]")
 def list_bitmaps(lefts, clusters, codes, compared: Compared, blocks: Blocks, sizes, keys):
-    """Partners of these left rows: their numbers into sizes[k + 1] where `keys` is empty, else themselves."""
+    """Count the partners of left row k into sizes[k + 1] where `keys` is empty, else list them in `keys`."""
     offsets, firsts = blocks.offsets, blocks.firsts
     result = np.empty(WORDS, dtype=np.uint64)
     words = np.empty(WORDS, dtype=np.uint64)
@@ -251,7 +253,7 @@ def list_bitmaps(lefts, clusters, codes, compared: Compared, blocks: Blocks, siz
 
 @kernel(f"int32[::1], int32[::1], const int32[:, ::1], {COMPARED}, {BLOCKS}, int32[:, ::1]")
 def find_bitmaps(left, clusters, codes, compared: Compared, blocks: Blocks, found):
-    """Fill `found` with pairs of different rows; returns how many."""
+    """Fill `found` with pairs of different rows; returns their number."""
     offsets, firsts = blocks.offsets, blocks.firsts
     result = np.empty(WORDS, dtype=np.uint64)
     words = np.empty(WORDS, dtype=np.uint64)
@@ -274,7 +276,7 @@ def find_bitmaps(left, clusters, codes, compared: Compared, blocks: Blocks, foun
 
 
 class BitmapJoin(CpuJoin):
-    """Any comparisons. Memory: 6 bytes a right row and comparison, and one bitmap of a block for each bin (4 more)."""
+    """Join of any comparisons. Memory for each right row and comparison: 6 bytes, and 4 for the bitmaps of bins."""
 
     task_rows = 4096
 

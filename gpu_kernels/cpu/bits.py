@@ -1,4 +1,4 @@
-"""Bits of words, and sets of bits over several of them."""
+"""Bits of words, and bit sets of several words."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def lowest_bit(word: np.uint64) -> int:
 
 @inlined
 def set_bit(words, bit):
-    """Put a bit into a set."""
+    """Add a bit to a set."""
     words[bit // 64] |= np.uint64(1) << np.uint64(bit % 64)
 
 
 @inlined
 def clear_bit(words, bit):
-    """Take a bit out of a set."""
+    """Remove a bit from a set."""
     words[bit // 64] &= ~(np.uint64(1) << np.uint64(bit % 64))

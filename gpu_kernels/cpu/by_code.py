@@ -1,4 +1,4 @@
-"""Compiled loops over pairs of few rows, compared code by code: ranks, as `tiles` makes them, would cost more."""
+"""Compiled loops over pairs of few rows, compared code by code: making ranks, as `tiles` does, would cost more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tuplewise.gpu_kernels.cpu.tiles import TABLE, Table  # noqa: F401
 
 @helper
 def _compare_row(data, t, u_first, u_last, row_keys):
-    """Write the plane bytes of row t with the rows `u_first` to `u_last`, 256 at most, compared code by code."""
+    """Write the plane bytes of row t with rows `u_first` to `u_last`, at most 256, compared code by code."""
     codes, domain, row_outcomes = data.codes, data.domain, data.row_outcomes
     left, right, kind, plane, weight, row_of = data.left, data.right, data.kind, data.plane, data.weight, data.row_of
     row_keys[:, :] = 0
@@ -35,7 +35,7 @@ def _compare_row(data, t, u_first, u_last, row_keys):
 
 @helper
 def _add_small_group(data, keys, counts, used, row_keys, hashes, first, last):
-    """All pairs t < u of one small group of rows, compared code by code without ranks, into the hash table."""
+    """Count all pairs t < u of one small group of rows in the hash table, compared code by code."""
     for t in range(first, last - 1):
         for u_first in range(t + 1, last, LANES):
             u_last = min(u_first + LANES, last)
@@ -46,7 +46,8 @@ def _add_small_group(data, keys, counts, used, row_keys, hashes, first, last):
 
 @kernel(f"{TABLE}, uint64[:, ::1], int64[::1], int64, uint64[:, ::1], uint64[::1], int64")
 def add_few(data, keys, counts, used, row_keys, hashes, few):
-    """All pairs of the last `few` rows, as t, with the rows before these, compared code by code into the hash table."""
+    """Count all pairs of the last `few` rows, as t, with the rows before them in the hash table, compared code by
+    code."""
     many = data.codes.shape[1] - few
     for u_first in range(0, many, LANES):
         u_last = min(u_first + LANES, many)
@@ -58,7 +59,8 @@ def add_few(data, keys, counts, used, row_keys, hashes, few):
 
 @helper
 def _add_digits(code, nulls, row, what, step, out):
-    """Add the digits of one comparison of a code with those of `row`; lanes are unsigned: none counts from the end."""
+    """Add the digits of one comparison of a code with those of `row`. Lanes are unsigned, so no index counts from the
+    end."""
     lanes, zero = np.uint64(len(row)), np.uint64(0)
     if what == KIND_EQUAL:
         for j in range(np.uint64(0), lanes):
@@ -86,7 +88,7 @@ def _add_digits(code, nulls, row, what, step, out):
     f"{TABLE}, uint64[:, ::1], int64[::1], int64, uint64[:, ::1], uint64[::1], int64[::1], int64, int64, int64"
 )
 def add_small_groups(data, keys, counts, used, row_keys, hashes, offsets, first, last, limit):
-    """The groups `first` to `last` that have fewer than `limit` rows."""
+    """Count the pairs of the groups `first` to `last` with fewer than `limit` rows."""
     for g in range(first, last):
         if offsets[g + 1] - offsets[g] < limit:
             keys, counts, used = _add_small_group(

@@ -1,9 +1,9 @@
 """CPU twin: distinct clues of chosen pairs of rows.
 
-Rows lie in one table, all columns of a row together, so that a group is gathered with one cache miss a row. Inside a
-pair of blocks one row t is compared with 256 lanes of u: every outcome is a sum of weighted *terms* `u < threshold` and
-`u == threshold` over the codes themselves, so nothing is ranked or looked up, and the outcomes of all comparisons add
-up to a *key*. Only whether a key was seen counts, so most pairs end with one look at a byte that is already set.
+Rows are stored row by row, so gathering a group takes one cache miss a row. Within a pair of blocks one row t is
+compared with 256 lanes of rows u. Each outcome is a sum of weighted *terms* `u < threshold` and `u == threshold` over
+the codes themselves, without ranks or look-ups, and the outcomes of all comparisons add up to a *key*. A key matters
+only when it is new, so most pairs end with one look at a byte that is already set.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tuplewise.gpu_kernels.words import (
 )
 
 KEY_BITS = 32  # bits of outcomes in a word of a key
-DIRECT_BITS = 26  # keys up to this long index a table of bytes (64 MiB at most); longer ones are hashed
+DIRECT_BITS = 26  # longest key that indexes a table of bytes (64 MiB at most); longer ones are hashed
 TASK_PAIRS = 1 << 20  # pairs of rows in a task, at least
 
 Keys = NDArray[np.uint32]
@@ -42,17 +42,17 @@ Keys = NDArray[np.uint32]
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """How outcomes become keys: a term adds a weight to a word where u's code equals (twice: is below) a threshold.
+    """Terms that turn outcomes into keys: key word += weight * [u == threshold], or weight * (2 [u < threshold] + [u ==
+    threshold]) for an order.
 
     Attributes
     ----------
     order, equal : int64 (terms, 6)
-        Column of t that gives the threshold, column of u, weight, whether a null of t makes the term never true,
-        whether the threshold is null itself (the term is true where u is null), word of the key. An order term counts
-        once where u's code equals the threshold and twice where it is below. The last one has weight 0.
+        Column of t that gives the threshold; column of u; weight; whether a null of t makes the term 0; whether the
+        threshold is null itself (the term tests u for null); word of the key. The last term has weight 0.
     unknown : int64 (comparisons that may be unknown, 6)
-        Likewise: the weight is added where the column of t has a null.
-    word, shift, width : int64 (comparisons,), where each comparison's outcome lies in a key
+        Same columns; the weight is added where the column of t has a null.
+    word, shift, width : int64 (comparisons,), place of each comparison's outcome in a key
     """
 
     order: NDArray[np.int64]
@@ -68,12 +68,13 @@ class Terms:
 
     @property
     def bits(self) -> int:
-        """Bits of a key, where it is one word."""
+        """Number of bits of a key of one word."""
         return int((self.shift + self.width).max(initial=0))
 
 
 def make_terms(layout: ClueLayout, left: NDArray[np.int64], right: NDArray[np.int64], null: NDArray[np.bool_]) -> Terms:
-    """`left`, `right`: columns of the table of rows; `null`: bool (columns,), columns with an unknown null."""
+    """Make the terms of a layout. `left`, `right`: columns of the table of rows; `null`: bool (columns,), columns with
+    unknown nulls."""
     word, shift, width = (np.zeros(layout.comparisons, dtype=np.int64) for _ in range(3))
     order: list[tuple[int, ...]] = []
     equal: list[tuple[int, ...]] = []
@@ -91,7 +92,7 @@ def make_terms(layout: ClueLayout, left: NDArray[np.int64], right: NDArray[np.in
             continue
         a, b = int(left[g]), int(right[g])
         (order if layout.ordered[g] else equal).append((a, b, step, nullable, False, at))
-        if nullable:  # a null of u is below all values, which counted 2 so far
+        if nullable:  # a null of u is below all values, so it has added 2 so far
             equal.append((a, b, step if layout.ordered[g] else 3 * step, True, True, at))
             unknown.append((a, b, 3 * step, True, False, at))
     return Terms(
@@ -100,12 +101,12 @@ def make_terms(layout: ClueLayout, left: NDArray[np.int64], right: NDArray[np.in
 
 
 def _with_padding(terms: list[tuple[int, ...]]) -> NDArray[np.int64]:
-    """In order of words, and one term of weight 0 at the end."""
+    """Sort terms by word, and append one of weight 0."""
     return np.array([*sorted(terms, key=lambda term: term[WORD]), (0,) * 6], dtype=np.int64)
 
 
 class ComparableRows:
-    """The rows of a table laid out for comparing, and the keys that were seen."""
+    """Rows of a table laid out for comparing, and the keys seen so far."""
 
     def __init__(self, codes: NDArray[np.int32], layout: ClueLayout, nullable: bool) -> None:
         self._layout = layout
@@ -130,7 +131,7 @@ class ComparableRows:
     def within(
         self, pairs: ClusterPairs, control: Control
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32], bool]:
-        """Clues that no earlier call returned, uint64 (new, words), a pair of rows that left each, int32 (new, 2), and
+        """Clues that no earlier call returned, uint64 (new, words), a pair of rows with each, int32 (new, 2), and
         whether all pairs were compared."""
         order, costs, jobs = _jobs(pairs)
         states: list[_Thread] = []
@@ -160,8 +161,8 @@ class ComparableRows:
     def of_pairs(
         self, t: NDArray[np.int32], u: NDArray[np.int32], counting: bool
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]:
-        """With `counting`: distinct clues of these pairs, not of the exchanged ones, and how often each occurs. Else
-        the new clues, of both orders, and their pairs of rows."""
+        """New clues of these pairs, in both orders, with their pairs of rows. With `counting`: all distinct clues, of
+        the given order only, and the number of times that each occurs."""
         keys = np.zeros((self._terms.words, len(t)), dtype=np.uint32)
         cluster_pairs.keys_of_pairs(self._rows, t, u, keys)
         wide = _widened(keys.T)
@@ -171,7 +172,7 @@ class ComparableRows:
         return self._decoded(distinct), np.zeros((0, 2), dtype=np.int32), counts
 
     def _collect(self, states: list[_Thread]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Clues, with their mirrors, of those of the logged keys that no earlier call returned."""
+        """Clues, with their mirrors, of the logged keys that no earlier call returned."""
         logs = [state.log for state in states]
         keys = np.concatenate([np.zeros((0, self._wide_words), np.uint64), *(log.keys[: log.logged] for log in logs)])
         rows = np.concatenate([np.zeros((0, 2), np.int32), *(log.rows[: log.logged] for log in logs)])
@@ -180,7 +181,7 @@ class ComparableRows:
     def _new(
         self, keys: NDArray[np.uint64], rows: NDArray[np.int32]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """The same of any keys, uint64 (keys, words), two words of a key in one, and their pairs of rows."""
+        """Same for any keys, uint64 (keys, words), with two key words in one, and their pairs of rows."""
         clues = np.empty((2 * len(keys), clue_words(self._layout.comparisons)), dtype=np.uint64)
         clue_rows = np.empty((2 * len(keys), 2), dtype=np.int32)
         with self._taking:
@@ -191,7 +192,7 @@ class ComparableRows:
         return clues[:new].copy(), clue_rows[:new].copy()
 
     def _decoded(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Clue words, uint64 (keys, words), of keys with two words in one."""
+        """Clue words, uint64 (keys, words), of keys with two key words in one."""
         clues = np.zeros((len(keys), clue_words(self._layout.comparisons)), dtype=np.uint64)
         for g, (word, shift, bits) in enumerate(self._places.tolist()):
             outcome = (keys[:, word] >> np.uint64(shift)) & np.uint64(bits)
@@ -199,9 +200,9 @@ class ComparableRows:
         return clues
 
     def _row_keys(self, codes: NDArray[np.int32], nullable: bool) -> NDArray[np.uint32]:
-        """What the comparisons within one row put into keys: uint32 (2, rows, words), as t and as u.
+        """Contribution of the comparisons within one row to keys: uint32 (2, rows, words), as t and as u.
 
-        Without such comparisons there are no rows.
+        Where there are no such comparisons, the array has no rows.
         """
         layout, terms = self._layout, self._terms
         own = np.flatnonzero(layout.scope != ACROSS)
@@ -214,7 +215,7 @@ class ComparableRows:
 
 
 class _Thread:
-    """What one thread works with, and the keys that it found."""
+    """Working memory of one thread, and the keys that it found."""
 
     def __init__(self, columns: int, words: int, wide_words: int) -> None:
         self.lanes = Lanes(
@@ -234,8 +235,8 @@ class _Thread:
 
 
 def _jobs(pairs: ClusterPairs) -> tuple[NDArray[np.int64], list[float], list[tuple[int, int, int]]]:
-    """Small clusters in order of size, and costs and jobs: (-1, first and last of them) or (cluster, first and last
-    block of its right side)."""
+    """Small clusters in order of size; then costs and jobs, each (-1, first and last small cluster) or (cluster, first
+    and last block of its right side)."""
     left, right = np.diff(pairs.left_offsets), np.diff(pairs.right_offsets)
     few = (right <= SMALL_ROWS) if pairs.reflexive else np.zeros(len(right), dtype=np.bool_)
     order = np.flatnonzero(few & (right > 1))
@@ -262,7 +263,7 @@ def _jobs(pairs: ClusterPairs) -> tuple[NDArray[np.int64], list[float], list[tup
 
 
 def _widened(keys: Keys) -> NDArray[np.uint64]:
-    """Two words of a key in one: uint64 (keys, ceil(words / 2)), the first in the upper half."""
+    """Join two key words into one: uint64 (keys, ceil(words / 2)), the first in the upper half."""
     count, words = keys.shape
     wide = np.zeros((count, -(-words // 2)), dtype=np.uint64)
     for w in range(words):
@@ -271,7 +272,7 @@ def _widened(keys: Keys) -> NDArray[np.uint64]:
 
 
 def encode(clues: NDArray[np.uint64], terms: Terms) -> NDArray[np.uint64]:
-    """Keys of clues, two words of a key in one: uint64 (clues, words)."""
+    """Keys of clues, two key words in one: uint64 (clues, words)."""
     keys = np.zeros((len(clues), terms.words), dtype=np.uint32)
     for g in range(len(terms.word)):
         keys[:, terms.word[g]] |= outcomes(clues, g).astype(np.uint32) << np.uint32(terms.shift[g])

@@ -1,8 +1,15 @@
-"""Compiled loops of the CPU twin of clues: rows against 256 lanes of other rows, term by term, into keys.
+"""Compiled loops of the CPU twin of clues: keys of rows against 256 lanes of other rows, term by term.
 
-Two ways to fill the lanes. Large clusters: one row t against 256 rows u. Small clusters: many of them lie in the lanes
-one after the other, and each row is compared with the one `distance` places later, so that setting up a pass is paid
-for many clusters at once; lanes that reach into the next cluster don't count.
+There are two ways to fill the lanes. Large clusters: one row t against 256 rows u. Small clusters: many clusters share
+the lanes, one after the other, and row j is compared with row j + `distance`. One pass then serves many clusters; lanes
+whose partner is in the next cluster don't count.
+
+With [x] as 1 where x holds, the key word w of a pair (t, u) is the sum over the terms k of word w of
+    order     weight_k * ([u_k < threshold_k] + [u_k <= threshold_k])
+    equality  weight_k * [u_k == threshold_k]
+    unknown   weight_k * [t_k is null]
+plus own[0, t, w] + own[1, u, w], the outcomes within one row. threshold_k is the code of t, or -1 (null) for a term
+that looks for a null of u. Where t is null in a nullable term, it is NEVER, so the term is 0.
 """
 
 from __future__ import annotations
@@ -16,9 +23,9 @@ from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy
 from tuplewise.gpu_kernels.cpu.seen_keys import LANES, LANES_TYPE, LOG, Lanes, Log, all_seen, keep_new  # noqa: F401
 
-STEP = 32  # lanes are passed over in whole steps: what vector loops leave over would be done one by one
+STEP = 32  # lanes of one step: loops take whole steps, since the rest of a vector loop would run lane by lane
 ORDERS, EQUALS = 2, 4  # terms that one pass over the lanes adds
-SMALL_ROWS = LANES  # clusters up to this size share lanes
+SMALL_ROWS = LANES  # largest clusters that share lanes
 EVERY_BIT = np.uint32((1 << 32) - 1)
 NEVER = np.int32(-(1 << 31))  # a threshold that no code is below or equal to
 
@@ -27,12 +34,13 @@ T_COLUMN, U_COLUMN, WEIGHT, NULLABLE, OF_NULL, WORD = range(6)
 
 
 class Rows(NamedTuple):
-    """Rows of a table, and how outcomes become keys.
+    """Rows of a table, and the terms that turn outcomes into keys.
 
     Attributes
     ----------
     table : int32 (rows, columns)
-    own : uint32 (2, rows, words), what comparisons within a row put into keys, as t and as u; no rows without these
+    own : uint32 (2, rows, words), contribution of the comparisons within a row to keys, as t and as u; no rows where
+        there are no such comparisons
     order, equal, unknown : int64 (terms, 6), see `clues.Terms`
     """
 
@@ -47,7 +55,8 @@ ROWS = "Rows(int32[:, ::1], uint32[:, :, ::1], int64[:, ::1], int64[:, ::1], int
 
 
 class Term(NamedTuple):
-    """A term for one row t: numbers alone, since arrays that are handed to a helper for each row are counted there."""
+    """Term for one row t. It has numbers only: passing arrays to a helper for each row would count references to
+    them."""
 
     u_column: int
     threshold: np.int32
@@ -55,7 +64,7 @@ class Term(NamedTuple):
 
 
 class TermAt(NamedTuple):
-    """A term whose threshold is the code of a lane."""
+    """Term whose threshold is the code of a lane."""
 
     t_column: int
     u_column: int
@@ -80,13 +89,13 @@ def _term_at(terms, k):
     return TermAt(terms[k, T_COLUMN], terms[k, U_COLUMN], np.uint32(terms[k, WEIGHT]))
 
 
-# An order term adds its weight for u < threshold and once more for u <= threshold: 2 where u is less, 1 where equal.
+# An order term adds weight * ([u < threshold] + [u <= threshold]): 2 where u is less, 1 where equal.
 
 
 @helper
 def _add_order(keys, word, first, last, codes, a, b):
     zero = np.uint32(0)
-    for j in range(np.uint64(first), np.uint64(last)):  # unsigned: no index counts from the end
+    for j in range(np.uint64(first), np.uint64(last)):  # unsigned, so that no index counts from the end
         x, y = codes[a.u_column, j], codes[b.u_column, j]
         keys[word, j] += (
             (a.weight if x < a.threshold else zero)
@@ -138,7 +147,7 @@ def _add_equal_at(keys, word, last, distance, codes, a, b, c, d):
 
 @helper
 def _mark_constant(table, rows, first, last, constant):
-    """constant[c] = whether rows[first:last] agree on column c of the table."""
+    """Set constant[c] where rows[first:last] agree on column c of the table."""
     for c in range(len(constant)):
         code = table[rows[first], c]
         at = first + 1
@@ -149,10 +158,11 @@ def _mark_constant(table, rows, first, last, constant):
 
 @helper
 def _pick_active(terms, a_pass, constant_left, constant_right, nulls, active):
-    """Write the numbers of the terms that may vary, in whole passes of one word; returns how many, padding included.
+    """Write the numbers of the terms that may vary, padded to whole passes of one word; returns their number with
+    padding.
 
-    Terms whose columns are constant are left out, and without `nulls` those that look for one. Padding is the last
-    term, whose weight is 0.
+    Terms whose columns are constant are left out, and without `nulls` also terms that look for a null. Padding is the
+    last term, whose weight is 0.
     """
     used = 0
     word = -1
@@ -175,7 +185,7 @@ def _pick_active(terms, a_pass, constant_left, constant_right, nulls, active):
 
 @helper
 def _fix(table, t, u, terms, by_order, constant_left, constant_right, fixed):
-    """Add the terms that are constant, judged by the rows t and u, to `fixed`, uint32 (words,)."""
+    """Add the constant terms, evaluated on the rows t and u, to `fixed`, uint32 (words,)."""
     for k in range(len(terms) - 1):
         if constant_left[terms[k, T_COLUMN]] and constant_right[terms[k, U_COLUMN]]:
             threshold = _threshold(table, t, terms, k)
@@ -188,8 +198,8 @@ def _fix(table, t, u, terms, by_order, constant_left, constant_right, fixed):
 
 @helper
 def _fill_keys(table, own, order, equal, unknown, t, codes, keys, first, last, active_order, active_equal):
-    """Keys of row t with the lanes `first` to `last`; `keys` holds what doesn't depend on t."""
-    # Arrays one by one, not `Rows`: to take them out of it for each row costs as much as the lanes do.
+    """Complete the keys of row t with lanes `first` to `last`; `keys` already has the part that doesn't depend on t."""
+    # Arrays are passed one by one: unpacking `Rows` for each row would cost as much as the lanes do.
     for x in range(len(unknown)):
         if table[t, unknown[x, T_COLUMN]] == -1:
             word, weight = unknown[x, WORD], np.uint32(unknown[x, WEIGHT])
@@ -214,7 +224,7 @@ def _fill_keys(table, own, order, equal, unknown, t, codes, keys, first, last, a
 
 @helper
 def _fill_keys_at(own, lane_rows, order, equal, distance, codes, keys, last, active_order, active_equal, fixed):
-    """Keys of the lanes j with the lanes j + distance, j < last. No code that a nullable term compares is null."""
+    """Write the keys of lanes j and j + distance, j < last. Assumes that nullable terms meet no null."""
     padded = (last + STEP - 1) & -STEP
     for w in range(keys.shape[0]):
         for j in range(np.uint64(0), np.uint64(padded)):
@@ -235,7 +245,7 @@ def _fill_keys_at(own, lane_rows, order, equal, distance, codes, keys, last, act
 
 @helper
 def _start_keys(own, lane_rows, keys, low, high, fixed):
-    """What is fixed for the lanes, and what their rows put into keys as u."""
+    """Start keys with the constant terms and the lanes' own contribution as u."""
     for w in range(keys.shape[0]):
         for j in range(np.uint64(low & -STEP), np.uint64((high + STEP - 1) & -STEP)):
             keys[w, j] = fixed[w]
@@ -253,8 +263,8 @@ def compare(
 ):
     """Log the new keys of all pairs of some blocks of a cluster pair; returns the log.
 
-    Keys are looked up in `seen`, uint8 (keys,), which threads share: two may log the same key, none is lost. Where
-    it is empty, each thread has a hash table of its own.
+    Threads share `seen`, uint8 (keys,): two threads may log the same key, but no key is lost. Where it is empty, each
+    thread has a hash table of its own.
     """
     table, own, order, equal, unknown = data
     codes, keys, valid, lane_rows = lanes.codes, lanes.keys, lanes.valid, lanes.rows
@@ -300,11 +310,11 @@ def compare(
 
 @helper
 def _gather_rows(table, rows, count, codes):
-    """Rows into lanes. First one look at each row's ends: these wait for memory together, not one after the other."""
+    """Copy rows into lanes. Touching the ends of all rows first lets their cache misses overlap."""
     touched = np.int32(0)
     for j in range(count):
         touched |= table[rows[j], 0] | table[rows[j], table.shape[1] - 1]
-    codes[0, 0] = touched  # so that the looks are not left out
+    codes[0, 0] = touched  # so that the compiler keeps the loop
     for j in range(count):
         for c in range(table.shape[1]):
             codes[c, j] = table[rows[j], c]
@@ -312,9 +322,9 @@ def _gather_rows(table, rows, count, codes):
 
 @helper
 def _mark_varying(codes, ends, count, valid, varies):
-    """varies[c] = whether the rows of any cluster differ on column c; lane j's cluster ends before lane ends[j].
+    """Set varies[c] where the rows of any cluster differ on column c; lane j's cluster ends before lane ends[j].
 
-    Writes `valid`: where a lane and the next are of one cluster.
+    Writes `valid`: all bits where a lane and the next one are of one cluster, else 0.
     """
     for j in range(np.uint64(0), np.uint64(count)):
         valid[j] = EVERY_BIT if ends[j] > np.int32(j) + np.int32(1) else np.uint32(0)
@@ -327,9 +337,9 @@ def _mark_varying(codes, ends, count, valid, varies):
 
 @kernel(f"{ROWS}, int32[::1], int64[::1], int64[::1], int64, int64, {LANES_TYPE}, uint8[::1], {LOG}")
 def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
-    """The same for the reflexive clusters sequence[first:last], each of at most LANES rows.
+    """Log the new keys of the reflexive clusters sequence[first:last], each of at most LANES rows; returns the log.
 
-    They should be in order of size: as many passes are made as the largest in the lanes needs.
+    Clusters should be in order of size, since the largest one in the lanes decides the number of passes.
     """
     table, own, order, equal, unknown = data
     codes, keys, valid, lane_rows = lanes.codes, lanes.keys, lanes.valid, lanes.rows
@@ -357,7 +367,7 @@ def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
             continue
         _gather_rows(table, lane_rows, count, codes)
         _mark_varying(codes, ends, count, valid, varies)
-        # A null is unknown to what it is compared with: where there is one, rows are taken one by one.
+        # A null makes outcomes unknown: where the lanes have one, rows are taken one by one.
         nulls = False
         for k in range(len(unknown)):
             for j in range(count):
@@ -368,7 +378,7 @@ def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
                     nulls |= codes[equal[k, U_COLUMN], j] == -1
         for c in range(len(varies)):
             constant[c] = not varies[c]
-        for k in range(len(order) - 1):  # constant within clusters says nothing of two columns
+        for k in range(len(order) - 1):  # the outcome of two columns may vary between clusters
             if order[k, T_COLUMN] != order[k, U_COLUMN]:
                 constant[order[k, T_COLUMN]] = False
         for k in range(len(equal) - 1):
@@ -413,7 +423,7 @@ def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
 
 @kernel(f"{ROWS}, int32[::1], int32[::1], uint32[:, ::1]")
 def keys_of_pairs(data, t_rows, u_rows, out):
-    """out[:, i] = key of the pair (t_rows[i], u_rows[i]), comparison by comparison; uint32 (words, pairs)."""
+    """Write keys term by term: out[:, i] = key of the pair (t_rows[i], u_rows[i]); uint32 (words, pairs)."""
     table, own, order, equal, unknown = data
     for i in range(len(t_rows)):
         t, u = t_rows[i], u_rows[i]

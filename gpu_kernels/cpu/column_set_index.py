@@ -1,7 +1,7 @@
-"""Loops of `gpu_kernels.column_set_index`: which rows new rows are compared with, and the clues that are not known yet.
+"""Loops of `gpu_kernels.column_set_index`: finding the rows to compare new rows with, and the clues not known yet.
 
-Clues that are known lie in a table of open addresses, both orders of each pair; what a thread meets beside them goes
-into a table of its own, with the first pair of rows that left it.
+Known clues are in a hash table with open addressing, in both orders of each pair. Each thread enters other clues into a
+table of its own, with the first pair of rows that has the clue.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NO_VALUE = np.int32(-3)
 LANES = 512  # rows that are compared at a time
 _RECENT_BITS = 11
 _RECENT = 1 << _RECENT_BITS
-SPARE = _STEP = 32  # lanes are passed over in whole steps, so there is room behind the last row
+SPARE = _STEP = 32  # loops take lanes in whole steps, so there is room behind the last row
 _STACK = 10 * BLOCK
 _TOP = np.int32(2**31 - 1)
 
@@ -44,11 +44,11 @@ KNOWN = "KnownClues(uint64[:, ::1], int32[::1])"
 
 @helper
 def slot_of(clue: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArray[np.int32]) -> int:
-    """Where a clue stands in a table, or where it would stand (numbers[slot] is -1)."""
+    """Slot of a clue in a table, or the free slot where it would go (numbers[slot] is -1)."""
     mask = np.uint64(len(numbers) - 1)
     slot = np.int64(hash_words(clue) & mask)
     while numbers[slot] >= 0:
-        same = True  # word by word: a view of a row of the table costs as much as the rest of a look
+        same = True  # word by word: a view of a row of the table costs as much as the rest of a look-up
         for w in range(len(clue)):
             same &= table[slot, w] == clue[w]
         if same:
@@ -59,7 +59,7 @@ def slot_of(clue: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArra
 
 @kernel("const uint64[:, ::1], uint64[:, ::1], int32[::1], int64")
 def fill_table(clues: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArray[np.int32], first: int) -> None:
-    """Enter clues under their numbers from `first` on; clues that are there already keep theirs."""
+    """Enter clues with their numbers, from clue `first` on; clues already entered keep their number."""
     for i in range(first, len(clues)):
         slot = slot_of(clues[i], table, numbers)
         if numbers[slot] < 0:
@@ -71,7 +71,7 @@ def fill_table(clues: NDArray[np.uint64], table: NDArray[np.uint64], numbers: ND
 def numbers_of(
     clues: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """The number of each clue, -1 where it is not known; int32 (clues,)."""
+    """Number of each clue, -1 where it isn't known; int32 (clues,)."""
     found = np.empty(len(clues), dtype=np.int32)
     for i in range(len(clues)):
         found[i] = numbers[slot_of(clues[i], table, numbers)]
@@ -85,7 +85,7 @@ def _grown(
 ) -> tuple[
     NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]
 ]:  # fmt: skip
-    """A thread's own clues with twice the room."""
+    """Double the room for a thread's own clues."""
     words = clues.shape[1]
     more_clues = np.zeros((2 * len(clues), words), dtype=np.uint64)
     more_rows = np.zeros((2 * len(clues), 2), dtype=np.int32)
@@ -104,7 +104,7 @@ def write_clue(
     codes: NDArray[np.int32], t: int, u: int, left: NDArray[np.int32], right: NDArray[np.int32],
     scope: NDArray[np.int8], ordered: NDArray[np.bool_], unknown: bool, clue: NDArray[np.uint64],
 ) -> None:  # fmt: skip
-    """The clue of (t, u)."""
+    """Write the clue of (t, u)."""
     clue[:] = np.uint64(0)
     for g in range(len(left)):
         a = codes[u, left[g]] if scope[g] != ACROSS and scope[g] != WITHIN_T else codes[t, left[g]]
@@ -123,7 +123,7 @@ def write_clue(
 def compare_pairs(
     codes: NDArray[np.int32], t: NDArray[np.int32], u: NDArray[np.int32], comparisons: Comparisons, words: int
 ) -> NDArray[np.uint64]:
-    """The clues of pairs (t[i], u[i]): uint64 (pairs, words)."""
+    """Clues of pairs (t[i], u[i]): uint64 (pairs, words)."""
     left, right, scope, ordered, unknown = comparisons
     clues = np.zeros((len(t), words), dtype=np.uint64)
     for i in range(len(t)):
@@ -138,13 +138,13 @@ def probe_rows(
     codes: NDArray[np.int32], alive: NDArray[np.bool_], start: int, end: int, first: int, last: int, sorted_: Orders,
     queries: Queries, comparisons: Comparisons, known: KnownClues, compared: NDArray[np.int64],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:  # fmt: skip
-    """Compare the rows from `first` on, before `last`, with the rows that the boxes of queries hold.
+    """Compare the rows from `first` on, before `last`, with the rows in the boxes of queries.
 
-    `start`, `end`: the orders are of the rows from the one to the other. An entry below 0 stands for the row -entry - 1
-    of a class of equal rows that are not all in the order.
+    `start`, `end`: the orders hold the rows from `start` on, before `end`. A negative entry stands for row -entry - 1,
+    of a class of equal rows that aren't all in the order.
 
-    Returns the clues (t is the new row) that are not in the table, each once, and the pair of rows that left each.
-    `compared`: int64 (queries,), gets the pairs that each query compared added.
+    Returns the clues (t is the new row) that aren't in the table, each once, and a pair of rows with each. Adds the
+    number of pairs that each query compared to `compared`, int64 (queries,).
     """
     orders, order_offsets, zones, level_starts, level_blocks, levels, columns, column_offsets = sorted_
     query_index, query_offsets, term_slot, term_operator, term_column = queries
@@ -207,7 +207,7 @@ def probe_rows(
                     many += 1
                     if many == len(matched):
                         matched = np.concatenate((matched, np.empty(len(matched), dtype=np.int32)))
-            if cut:  # others that are equal to a row of the box are not in the order
+            if cut:  # the class of a row in the box has rows that aren't in the order
                 many = 0
                 for u in range(start, end):
                     if holds(codes[u], own_columns, low[:d], high[:d], other[:d]):
@@ -244,8 +244,9 @@ def fill_box(
     of_column: NDArray[np.int32], unknown: bool,
     low: NDArray[np.int32], high: NDArray[np.int32], other: NDArray[np.int32],
 ) -> bool:  # fmt: skip
-    """The box of a query for a new row: bounds of each column, and a value that it must not have; False where it is
-    empty. The box may hold more than the query asks for where a column must differ from several values."""
+    """Fill the box of a query for a new row: bounds of each column, and a value that the column must not have. Returns
+    False where the box is empty. Where a column must differ from several values, the box may hold more than the query
+    asks for."""
     low[:] = np.int32(-1)
     high[:] = _TOP
     other[:] = NO_VALUE
@@ -277,7 +278,7 @@ def fill_box(
 def may_hold(
     zones: NDArray[np.int32], at: int, low: NDArray[np.int32], high: NDArray[np.int32], other: NDArray[np.int32]
 ) -> bool:
-    """Whether a block may hold a row of a box."""
+    """Tell whether a block may have a row in a box."""
     for c in range(len(low)):
         least, largest = zones[at + 2 * c], zones[at + 2 * c + 1]
         if largest < low[c] or least > high[c] or (least == largest and least == other[c]):
@@ -290,7 +291,7 @@ def holds(
     row: NDArray[np.int32], columns: NDArray[np.int32], low: NDArray[np.int32], high: NDArray[np.int32],
     other: NDArray[np.int32],
 ) -> bool:  # fmt: skip
-    """Whether a box holds a row."""
+    """Tell whether a row is in a box."""
     for c in range(len(columns)):
         value = row[columns[c]]
         if value < low[c] or value > high[c] or value == other[c]:
@@ -307,11 +308,11 @@ def scan_rows(
     first: int, last: int, start: int, stop: int, only_before: bool, comparisons: Comparisons, known: KnownClues,
     known_counts: NDArray[np.int64],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]:  # fmt: skip
-    """Compare the rows new[first:last] with the living rows from `start` to `stop`: those before each, or all others.
+    """Compare the rows new[first:last] with the live rows from `start` to `stop`: those before each, or all others.
 
     `by_column`: the rows from `start` on, int32 (columns, rows + SPARE or more). Returns clues (t is the new row) that
-    are not in the table, each once, with a pair of rows and how many pairs left it; `known_counts`, int64 (known
-    clues,), gets the pairs of the others added, unless it is empty.
+    aren't in the table, each once, with a pair of rows and the number of pairs. Adds the pairs of known clues to
+    `known_counts`, int64 (known clues,), unless it is empty.
     """
     left, right, scope, ordered, unknown = comparisons
     table, numbers = known
@@ -325,7 +326,8 @@ def scan_rows(
     lanes = np.zeros((2 * words, LANES), dtype=np.uint32)
     clue = np.zeros(words, dtype=np.uint64)
     recent = np.zeros((_RECENT, words), dtype=np.uint64)
-    recent_numbers = np.full(_RECENT, -1, dtype=np.int32)  # few clues are those of most pairs: they stay near
+    recent_numbers = np.full(_RECENT, -1, dtype=np.int32)  # a few clues belong to most pairs, so the last ones are
+    # cached
     for place in range(first, last):
         r = new[place]
         end = r if only_before else stop
@@ -371,7 +373,7 @@ def scan_rows(
 
 @helper
 def _add_order(target: NDArray[np.uint32], theirs: NDArray[np.int32], mine: np.int32, one: np.uint32) -> None:
-    """Add EQUAL where a value is `mine`, GREATER where it is less."""
+    """Add the outcome EQUAL where a value equals `mine`, GREATER where it is less."""
     zero = np.uint32(0)
     for k in range(np.uint64(len(target))):  # type: ignore[call-overload]  # unsigned: no index counts from the end
         target[k] += (one if theirs[k] <= mine else zero) + (one if theirs[k] < mine else zero)
@@ -379,7 +381,7 @@ def _add_order(target: NDArray[np.uint32], theirs: NDArray[np.int32], mine: np.i
 
 @helper
 def _add_equal(target: NDArray[np.uint32], theirs: NDArray[np.int32], value: np.int32, weight: np.uint32) -> None:
-    """Add a weight where a value is `value`."""
+    """Add a weight where a value equals `value`."""
     zero = np.uint32(0)
     for k in range(np.uint64(len(target))):  # type: ignore[call-overload]
         target[k] += weight if theirs[k] == value else zero
@@ -397,9 +399,9 @@ def compare_lanes(
     left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],
     unknown: bool, lanes: NDArray[np.uint32],
 ) -> None:  # fmt: skip
-    """The clues of one row, as t, with `width` rows that lie next to each other: uint32 (halves of words, LANES), 16
-    comparisons each. Null is -1: less than every other value, so it counts as LESS or GREATER until UNKNOWN is put."""
-    width = -(-width // _STEP) * _STEP  # whole steps: what vector loops leave over would be done one by one
+    """Write the clues of one row, as t, with `width` adjacent rows: uint32 (halves of words, LANES), 16 comparisons
+    each. A null is -1, less than every value, so it gives LESS or GREATER until UNKNOWN replaces that."""
+    width = -(-width // _STEP) * _STEP  # whole steps, since the rest of a vector loop would run lane by lane
     lanes[:, :width] = np.uint32(0)
     for g in range(len(left)):
         one = np.uint32(np.uint64(1) << np.uint64(2 * (g & 15)))
@@ -427,7 +429,7 @@ def compare_lanes(
 
 @helper
 def _within(a: np.int32, b: np.int32, ordered: bool, unknown: bool) -> np.uint32:
-    """The outcome of two values."""
+    """Outcome of comparing two values of one row."""
     if unknown and (a < 0 or b < 0):
         return np.uint32(3)
     if a == b:
@@ -440,10 +442,10 @@ def seek_pair(
     codes: NDArray[np.int32], alive: NDArray[np.bool_], tried: NDArray[np.int32], wanted: NDArray[np.uint64],
     sorted_: Orders, queries: Queries, comparisons: Comparisons, most: int,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """A pair (t, u) of living rows whose clue is `wanted`, t one of `tried`; (-1, -1) where none was met. Third: rows
-    of `tried` that were looked at whole; it ends after `most` comparisons.
+    """Find a pair (t, u) of live rows whose clue is `wanted`, t one of `tried`; (-1, -1) where none was met. Third
+    result: the number of rows of `tried` that were done; the search ends after `most` comparisons.
 
-    The one query says what u's values must be, given t's, for the clue.
+    The single query has the conditions on u's values, given t's, that the clue implies.
     """
     orders, order_offsets, zones, all_starts, all_blocks, all_levels, all_columns, column_offsets = sorted_
     _, _, term_slot, term_operator, term_column = queries

@@ -19,20 +19,20 @@ from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD, as_masks, mask_wor
 
 Mask = NDArray[np.uint64]
 
-STRIP_WORDS = 64  # words of bitmaps looked at before the next strip: where nothing is missed, all of them are
-MOST_NODES = 1 << 14  # of a search between two looks at the clock
+STRIP_WORDS = 64  # words of bitmaps in a strip; where nothing is missed, all strips are read
+MOST_NODES = 1 << 14  # nodes of a search between two looks at the clock
 
 
 @dataclass
 class _Target:
-    """What is known of one target: its minimal contexts and the edges that made them, uint64 (n, words) each."""
+    """Minimal contexts of one target, and the edges that they come from, uint64 (n, words) each."""
 
     contexts: Mask
     edges: Mask
 
 
-class State:
-    """All targets and all clues."""
+class ContextSearch:
+    """Search for minimal contexts: all targets, and all clues so far."""
 
     def __init__(
         self,
@@ -47,18 +47,19 @@ class State:
         self._kind, self._left, self._right = kind, left, right
         nothing = np.zeros((0, self._words), dtype=np.uint64)
         self._targets = [_Target(np.zeros((1, self._words), dtype=np.uint64), nothing) for _ in range(len(kind))]
-        self._differ = nothing  # of each clue, padded to whole blocks of 64 for each portion
-        self._has = np.zeros((3, attributes, 0), dtype=np.uint64)  # differs; is less; is greater: a bit a clue
-        self._present = np.zeros(0, dtype=np.uint64)  # the bits that are of a clue
-        # Masks of one attribute each let the search count attributes; without a bound there is nothing to count
+        self._differ = nothing  # attributes that differ in each clue; each portion is padded to whole blocks of 64
+        # clues
+        self._has = np.zeros((3, attributes, 0), dtype=np.uint64)  # bitmaps over clues: differs, is less, is greater
+        self._present = np.zeros(0, dtype=np.uint64)  # bits that belong to a clue
+        # one mask for each attribute lets the search count attributes; without a bound it needs no count
         self._groups = as_masks(np.eye(0 if max_size is None else attributes, attributes, dtype=np.bool_))
         self._most = attributes if max_size is None else max_size
 
     def extend(
         self, clues: NDArray[np.uint64], control: Control
     ) -> tuple[Mask, NDArray[np.int32], NDArray[np.int64], bool]:
-        """The contexts of all targets, whose each one is, which of the former ones it is (-1: new), and whether all was
-        done; else nothing has changed."""
+        """Add clues. Returns the contexts of all targets, the target of each, its number among the former contexts (-1:
+        new), and whether the work was completed; if not, nothing has changed."""
         differ, has, present = self._with(clues)
         new_block = int(self._has.shape[2])
         found: list[tuple[Mask, Mask, NDArray[np.int64]] | None] = [None] * len(self._targets)
@@ -90,7 +91,7 @@ class State:
         )
 
     def violated(self, clues: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Whether each context, of all targets, is ruled out by one of these clues: bool (N,)."""
+        """Tell which contexts, of all targets, one of these clues refutes: bool (N,)."""
         first = self._has.shape[2]
         _, has, present = self._with(clues)
         result = [np.zeros(0, dtype=np.bool_)]
@@ -102,7 +103,7 @@ class State:
         return np.concatenate(result)
 
     def _with(self, clues: NDArray[np.uint64]) -> tuple[Mask, NDArray[np.uint64], NDArray[np.uint64]]:
-        """All clues with these: what differs in each, the bitmaps, and which of their bits count."""
+        """Clues so far with these appended: attributes that differ in each, bitmaps, and the bits that count."""
         masks, kept = _read_clues(clues, self._attributes, self._words)
         masks = masks[:, kept]
         order = np.argsort(np.bitwise_count(masks[0]).sum(axis=1, dtype=np.int64), kind="stable")
@@ -122,7 +123,7 @@ class State:
 
 @helper
 def _even_bits(x):
-    """Bits 0, 2, 4, ... of a word, moved together."""
+    """Pack bits 0, 2, 4, ... of a word into its lower half."""
     x &= np.uint64(0x5555555555555555)
     x = (x | (x >> np.uint64(1))) & np.uint64(0x3333333333333333)
     x = (x | (x >> np.uint64(2))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -133,8 +134,8 @@ def _even_bits(x):
 
 @kernel("uint64[:, ::1], int64, int64")
 def _read_clues(clues, attributes, words):
-    """Attributes that don't agree, that are less, that are greater: uint64 (3, clues, words); and which clues to keep:
-    of a clue and that of the exchanged pair, the one in which the first attribute that is ordered differently is less.
+    """Attributes that differ, are less, are greater: uint64 (3, clues, words); and which clues to keep. Of a clue and
+    its mirror, the one is kept whose first attribute that is less or greater is less.
     """
     masks = np.zeros((3, len(clues), words), dtype=np.uint64)
     kept = np.ones(len(clues), dtype=np.bool_)
@@ -159,7 +160,7 @@ def _read_clues(clues, attributes, words):
 
 @kernel("int64, int64, int64, uint64[:, :, ::1], uint64[::1]")
 def _speaking(kind, left, right, has, present):
-    """Which clues speak of a target: uint64 (blocks,)."""
+    """Bitmap of the clues that violate a target: uint64 (blocks,)."""
     if kind == KEY:
         return present
     if kind == CONSTANT:
@@ -170,9 +171,9 @@ def _speaking(kind, left, right, has, present):
 
 @kernel("int16[:, ::1], int64[::1], uint64[:, :, ::1], uint64[::1], int64")
 def _first_missed(paths, lengths, has, speaking, first):
-    """The first clue that speaks and that each context agrees on, int64 (contexts,), -1 where there is none.
+    """First clue of `speaking` that agrees on each context, int64 (contexts,), -1 where there is none.
 
-    `speaking`: from block `first` on.
+    `speaking`: bitmap of the clues that violate the target, from block `first` on.
     """
     missed = np.full(len(paths), -1, dtype=np.int64)
     left = np.empty((paths.shape[1] + 1, STRIP_WORDS), dtype=np.uint64)
@@ -207,7 +208,7 @@ def _first_missed(paths, lengths, has, speaking, first):
 
 @helper
 def _distinct(missed):
-    """The clues among first missed ones, ascending, each once."""
+    """Distinct clues among the first missed ones, ascending."""
     clues = np.empty(len(missed), dtype=np.int64)
     count = 0
     for i in range(len(missed)):
@@ -225,7 +226,7 @@ def _distinct(missed):
 
 @helper
 def _parted(rows, marked):
-    """The rows that are marked, and the others."""
+    """Split rows into the marked ones and the others."""
     yes, no = np.empty_like(rows), np.empty_like(rows)
     count = 0
     for i in range(len(rows)):
@@ -242,7 +243,7 @@ def _parted(rows, marked):
     "int64, uint64[:, ::1], int64, boolean[::1]"
 )
 def _extend(contexts, edges, kind, left, right, differ, has, present, new_block, groups, most, stop):
-    """(contexts, edges, which of the given contexts each is or -1, whether all was done) of one target."""
+    """Extend one target: (contexts, edges, number of each among the given contexts or -1, whether it was completed)."""
     attributes, words = has.shape[1], contexts.shape[1]
     kept = np.arange(len(contexts))
     target = np.zeros(words, dtype=np.uint64)
@@ -251,7 +252,7 @@ def _extend(contexts, edges, kind, left, right, differ, has, present, new_block,
             target[a // 64] |= np.uint64(1) << np.uint64(a % 64)
     first = new_block
     speaking = _speaking(kind, left, right, has, present)
-    settled = 0  # contexts before this one miss no clue; the others are looked at from block `first` on
+    settled = 0  # contexts before this one miss no clue; the others are tested from block `first` on
     while settled < len(contexts):
         if stop[0]:
             return contexts, edges, kept, False
@@ -266,7 +267,7 @@ def _extend(contexts, edges, kind, left, right, differ, has, present, new_block,
             for w in range(words):
                 new_edges[i, w] = differ[clues[i], w] & ~target[w]
                 some |= new_edges[i, w]
-            if not some:  # two rows that agree on all else break it: no context helps
+            if not some:  # two rows that agree on everything else violate the target: no context helps
                 return contexts[:0], edges[:0], kept[:0], True
         old = len(edges)
         edges = joined(edges, new_edges)

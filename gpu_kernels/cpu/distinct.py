@@ -1,13 +1,13 @@
-"""Distinct cells of a column, by an open-addressing table over their bytes; and the sets of attributes values occur in.
+"""Distinct cells of a column, by an open-addressing table over their bytes; and the set of attributes of each value.
 
-A *store* is an array of 64-bit words that holds values one after the other: a word of size in bytes (lower half) and of
-a number (upper half), then the bytes, the last word filled up with zeros. A *table* is uint64 (slots,), slots a power
-of two, 0 where one is free, else half a hash (upper half) and one more than the place of a value in the store. The
-other half of a hash tells the slot to begin with. Hashes only say where to look: two values are one where their bytes
-are.
+A *store* is an array of 64-bit words that holds values one after the other. A value is one word, with its number of
+bytes (lower half) and another number (upper half), then its bytes; the last word is filled up with zeros. A *table* is
+uint64 (slots,), slots a power of two. An entry is 0 where the slot is free, else (half of the hash) << 32 | (place in
+the store + 1). The other half of the hash gives the first slot to try. Two values are equal where their bytes are;
+hashes only tell where to look.
 
-Bytes are read a word at a time, so arrays of bytes have 8 bytes more than what is used of them. What is looked for far
-away in memory is asked for some cells ahead.
+Bytes are read a word at a time, so arrays of bytes have 8 spare bytes at the end. Distant memory is prefetched some
+cells ahead.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.hashing import mix_word
 from tuplewise.gpu_kernels.word_hash import SPREAD
 
-HEAD = 1  # words in front of a value's bytes
-AHEAD = 64  # cells whose places are asked for before the first is looked at
-NEAR = 1 << 15  # words of a store up to which it is near the processor anyway
+HEAD = 1  # words before a value's bytes
+AHEAD = 64  # cells whose places are prefetched
+NEAR = 1 << 15  # words of a store up to which it fits a cache near the processor
 FULL = 3  # a table is full where FULL times its values are more than twice its slots
-MOST_WORDS = (1 << 32) - 2  # of a store
-# Places of a state: words of the store that are used, and values; then nulls of cells, or nodes that are used
+MOST_WORDS = (1 << 32) - 2  # words of a store at most
+# places of a state: used words of the store, values; then null cells, or used nodes
 WORDS, VALUES, NULLS, NODES = 0, 1, 2, 2
-PARENT, ATTRIBUTE, COUNT = 0, 1, 2  # columns of nodes: COUNT is the values whose set of attributes a node is
-ADDED, CHILD = 0, 1  # columns of a tree: parent << 32 | attribute (-1 where it is free), and the node of that
+PARENT, ATTRIBUTE, COUNT = 0, 1, 2  # columns of nodes; COUNT: number of values whose set of attributes is the node
+ADDED, CHILD = 0, 1  # columns of a tree: parent << 32 | attribute (-1 in free slots), and the child node
 HALF = np.uint64(0xFFFFFFFF)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE = np.uint64(1)
@@ -38,7 +38,7 @@ _32 = np.uint64(32)
 
 @intrinsic
 def load_word(typing_context, data, place):
-    """The 8 bytes of a uint8 array that begin at a place, as uint64 (little-endian)."""
+    """Load 8 bytes of a uint8 array from a place on, as uint64 (little-endian)."""
 
     def generate(context, builder, signature, arguments):
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -52,7 +52,7 @@ def load_word(typing_context, data, place):
 
 @intrinsic
 def prefetch(typing_context, words, place):
-    """Ask for the cache line of words[place], uint64, before it is read."""
+    """Prefetch the cache line of words[place], uint64."""
 
     def generate(context, builder, signature, arguments):
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -68,7 +68,7 @@ def prefetch(typing_context, words, place):
 
 @helper
 def slot_shift(slots):
-    """How far a hash is shifted so that it tells one of so many slots, a power of two, at least 2."""
+    """Shift of a 64-bit hash that leaves the number of a slot; slots are a power of two, at least 2."""
     shift = 64
     while slots > 1:
         slots >>= 1
@@ -81,15 +81,16 @@ def slot_shift(slots):
     "uint8[::1], int64[::1], int64[::1], int64, uint64[::1], uint64[::1], int64[::1]",
 )
 def add_cells(data, starts, sizes, first, table, store, state):
-    """Add the cells from `first` on; returns the cell before which the table or the store is full, else how many.
+    """Add the cells from `first` on. Returns the first cell that has no room in the table or the store, else the number
+    of cells.
 
     Parameters
     ----------
     data : uint8, bytes of all cells
-    starts, sizes : int32 or int64 (cells,), where each cell begins and its bytes; -1 bytes is null
-    state : int64 (3,), WORDS, VALUES, NULLS; each value's number is how many cells have it
+    starts, sizes : int32 or int64 (cells,), first byte and number of bytes of each cell; size -1 is null
+    state : int64 (3,), WORDS, VALUES, NULLS; the number in a value's head counts its cells
     """
-    # One function: handing arrays to another costs more than the work on a short cell.
+    # a single function, since passing arrays to another costs more than the work on a short cell
     mask = np.uint64(len(table) - 1)
     shift = slot_shift(len(table))
     keys = np.empty(AHEAD, dtype=np.uint64)
@@ -157,7 +158,7 @@ def add_cells(data, starts, sizes, first, table, store, state):
 
 @helper
 def stored_key(store, place):
-    """The hash of the value at a place of a store, and how many words its bytes take."""
+    """Hash of the value at a place of a store, and the number of words of its bytes."""
     size = store[place] & HALF
     words = (np.int64(size) + 7) >> 3
     key = size * SPREAD
@@ -168,7 +169,7 @@ def stored_key(store, place):
 
 @kernel("uint64[::1], int64, uint64[::1]")
 def fill_table(store, used, table):
-    """Put all values of a store into a table, given as zeros."""
+    """Enter all values of a store into a table of zeros."""
     mask = np.uint64(len(table) - 1)
     shift = slot_shift(len(table))
     keys = np.empty(AHEAD, dtype=np.uint64)
@@ -192,7 +193,8 @@ def fill_table(store, used, table):
 
 @kernel("uint64[::1], int64, int64[::1], int64[::1]")
 def list_values(store, used, offsets, rows):
-    """offsets[i + 1] = bytes of the first i + 1 values, rows[i] = number of value i; offsets[0] = 0 is given."""
+    """List values: offsets[i + 1] = bytes of the first i + 1 values, rows[i] = number of value i; offsets[0] is already
+    0."""
     place = 0
     i = 0
     while place < used:
@@ -205,7 +207,7 @@ def list_values(store, used, offsets, rows):
 
 @kernel("uint64[::1], int64, uint8[::1]")
 def copy_values(store, used, data):
-    """The bytes of all values, one after the other, into data (uint8)."""
+    """Copy the bytes of all values, one after the other, to data (uint8)."""
     place = 0
     at = 0
     while place < used:
@@ -219,7 +221,7 @@ def copy_values(store, used, data):
 
 @kernel("uint64[::1], int64, const uint64[::1], int64")
 def drop_value(store, used, words, size):
-    """Take a value out of a store; returns its number, or -1 where it isn't there. `used` words shrink by its own.
+    """Remove a value from a store. Returns its number, or -1 where it is absent. The `used` words shrink by its own.
 
     words : uint64, the value's bytes, the last word filled up with zeros
     """
@@ -240,20 +242,20 @@ def drop_value(store, used, words, size):
     return -1
 
 
-# Sets of attributes are nodes of a tree: node 0 is the empty set, a child adds an attribute that is greater than all
-# of its parent's. `tree` is int64 (slots, 2): ADDED and CHILD.
+# Sets of attributes are nodes of a tree: node 0 is the empty set, and a child adds an attribute greater than all of its
+# parent's. `tree` is int64 (slots, 2): ADDED and CHILD.
 
 
 @helper
 def tree_slot(wanted, mask):
-    """The slot of a tree to begin with."""
+    """First slot of a tree to try."""
     key = np.uint64(wanted) * SPREAD
     return np.int64((key ^ (key >> _32)) & np.uint64(mask))
 
 
 @kernel("int64[:, ::1], int64, int64[:, ::1]")
 def fill_tree(nodes, used, tree):
-    """Put all nodes but the root into a tree, given as -1."""
+    """Enter all nodes but the root into a tree filled with -1."""
     mask = len(tree) - 1
     for child in range(1, used):
         wanted = (nodes[child, PARENT] << 32) | nodes[child, ATTRIBUTE]
@@ -269,15 +271,15 @@ def fill_tree(nodes, used, tree):
     "int64[::1]"
 )
 def merge_values(source, first, used, attribute, parts, part, table, store, tree, nodes, state):
-    """Add an attribute to the sets of its values; returns the word before which room is missing, else `used`.
+    """Add an attribute to the sets of its values. Returns the first word of the source without room, else `used`.
 
     Parameters
     ----------
-    source : store of the attribute's values; from word `first` to `used`. In several calls it may give them in parts,
-        which may share values
-    attribute : greater than those before it
-    parts, part : of so many parts, a power of two, only values with this one in their hashes, from bit 8 on
-    table, store : of all values; a value's number is the node of its set
+    source : store of the attribute's values, from word `first` to `used`. Several calls may bring them in parts, which
+        may share values.
+    attribute : greater than all added before
+    parts, part : parts is a power of two; only values with (hash >> 8) % parts == part are added
+    table, store : those of all values; a value's number is the node of its set
     nodes : int64 (room, 3), PARENT, ATTRIBUTE, COUNT
     state : int64 (3,), WORDS, VALUES, NODES
     """
@@ -358,7 +360,7 @@ def merge_values(source, first, used, attribute, parts, part, table, store, tree
 
 @kernel("int64[:, ::1], int64, int64[::1], uint64[:, ::1]")
 def fill_masks(nodes, used, chosen, masks):
-    """masks[i] = attributes of node chosen[i], uint64 (chosen, words), given as zeros."""
+    """Write the attributes of nodes: masks[i] = those of node chosen[i], uint64 (chosen, words), zeros before."""
     for i in range(len(chosen)):
         node = chosen[i]
         while node > 0:

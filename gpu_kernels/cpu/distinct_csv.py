@@ -1,4 +1,4 @@
-"""Records and fields of CSV bytes: where each cell begins and ends, quotes taken away in place."""
+"""Records and fields of CSV bytes: the place of each cell. Quotes are removed in place."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import numpy as np
 from tuplewise.gpu_kernels.compiled import kernel
 
 NEWLINE, RETURN = 10, 13
-# what a record may have that is left to another reader
+# findings about records that are left to another reader
 WRONG_FIELDS, ODD_QUOTE, ODD_RETURN = -1, -2, -3
 
 
 @kernel("uint8[::1], int64, int64")
 def last_record_end(data, size, quote):
-    """Bytes of data[:size] up to the last newline outside of quotes; 0 where there is none. quote -1: there are none.
+    """Number of bytes of data[:size] up to the last newline outside quotes; 0 where there is none. quote -1: no quotes.
 
-    Data begins with a record, and quotes come in pairs.
+    Assumes that data begins with a record and that quotes come in pairs.
     """
     inside = 0
     if quote >= 0:
@@ -32,7 +32,7 @@ def last_record_end(data, size, quote):
 
 @kernel("const uint8[::1], int64, int64, int64")
 def first_record_end(data, start, size, quote):
-    """Where the record at `start` ends, behind its newline; `size` where none follows. quote -1: there are none."""
+    """End of the record at `start`, behind its newline; `size` where no newline follows. quote -1: no quotes."""
     inside = False
     for i in range(start, size):
         if data[i] == quote:
@@ -44,14 +44,15 @@ def first_record_end(data, start, size, quote):
 
 @kernel("uint8[::1], int64, uint8[::1], int32[:, ::1], int32[:, ::1], int64[::1]")
 def split_records(data, size, kinds, starts, sizes, figures):
-    """Cells of all records of data[:size]; returns how many records, or what is odd about one (see above).
+    """Split data[:size] into the cells of all records. Returns the number of records, or one of the findings above.
 
     Parameters
     ----------
     data : uint8; fields with doubled quotes are rewritten in place
-    kinds : uint8 (256,), of each byte: 1 separator, 2 newline, 3 quote, 4 carriage return, else 0
-    starts, sizes : int32 (fields, room), written: where each cell begins, and its bytes; -1 is null (empty, no quotes)
-    figures : int64 (3,), to which are added: blank lines, lines that end with LF alone, lines that end with CR LF
+    kinds : uint8 (256,), kind of each byte: 1 separator, 2 newline, 3 quote, 4 carriage return, else 0
+    starts, sizes : int32 (fields, room), written: first byte and number of bytes of each cell; size -1 is null (empty,
+        unquoted)
+    figures : int64 (3,), added to: blank lines, lines that end with LF alone, lines that end with CR LF
     """
     fields = starts.shape[0]
     rows = 0

@@ -16,10 +16,10 @@ from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.cpu.tiles import Scratch, Table, make_scratch
 from tuplewise.gpu_kernels.words import ACROSS, Comparisons, clue_words, merge_clues, outcomes_within
 
-DIRECT_COMBINATIONS = 1 << 23  # largest direct table: 32 MiB a thread
-SMALL_GROUP_ROWS = 1024  # below this, ranking a tile costs more than it saves
-SMALL_TASK_PAIRS = 1 << 22  # pairs of small groups that make one task
-FLUSH_PAIRS = (1 << 32) - 1  # what a 32-bit counter of the direct table holds
+DIRECT_COMBINATIONS = 1 << 23  # entries of the largest direct table: 32 MiB a thread
+SMALL_GROUP_ROWS = 1024  # rows of a group below which ranking a tile costs more than it saves
+SMALL_TASK_PAIRS = 1 << 22  # pairs of small groups in one task
+FLUSH_PAIRS = (1 << 32) - 1  # the most that a 32-bit counter of the direct table holds
 
 
 def run(
@@ -44,14 +44,14 @@ def run(
 
     Notes
     -----
-    Cost: comparisons x pairs byte compares at 32 an instruction, and one table increment a pair; the floor is one
-    increment a pair (about one cycle). Memory: one table of at most 32 MiB a thread, or a hash table of the distinct
-    clues; independent of the number of pairs.
+    Cost: pairs x comparisons / 32 vector instructions, and one table increment a pair. The floor is the increment
+    (about one cycle a pair). Memory: for each thread a table of at most 32 MiB, or a hash table of the distinct clues.
+    It doesn't depend on the number of pairs.
 
     Source: clues with one or two bits a column pair and their counting follow FastADC (Xiao, Tan, Wang, Ma, "Fast
-    Approximate Denial Constraint Discovery", PVLDB 16(2), 2022). Departures: outcomes are computed by comparing, not
-    by inverted lists; only one of the two mirrored clues of a pair is computed; rows are sorted so that a tile pair
-    holds few clues, and comparisons that are constant over a tile pair are left out.
+    Approximate Denial Constraint Discovery", PVLDB 16(2), 2022). Departures: outcomes are computed by comparing, not by
+    inverted lists; only one of the two mirrored clues of a pair is computed; rows are sorted so that a pair of tiles
+    has few clues, and comparisons that are constant over a pair of tiles are skipped.
     """
     work = DenseTable(codes, comparisons)
     return count_jobs(work, *_tasks(group_offsets), group_offsets, control)
@@ -64,7 +64,7 @@ def count_jobs(
     group_offsets: NDArray[np.int64],
     control: Control,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
-    """What `run` returns, of the pairs of some jobs: those of `_tasks`."""
+    """Count the pairs of some jobs, see `_tasks`; returns the same as `run`."""
     threads: list[ThreadTables] = []
 
     def make_worker() -> Callable[[int], None]:
@@ -76,7 +76,7 @@ def count_jobs(
 
 
 class DenseTable:
-    """What all threads read: the columns in dense codes, and the plan."""
+    """Data that all threads read: the columns in dense codes, and the plan."""
 
     def __init__(self, codes: NDArray[np.int32], comparisons: Comparisons) -> None:
         dense, domain, distinct, has_null = _dense_codes(codes, comparisons)
@@ -92,7 +92,7 @@ def loop_arrays(
     within: NDArray[np.uint8],
     row_of: NDArray[np.int64],
 ) -> Table:
-    """What compiled loops want to know. `dense`: int32 (columns, rows), below domain + 1; `within`, `row_of`: see
+    """Arguments of compiled loops. `dense`: int32 (columns, rows), codes of at most `domain`; `within`, `row_of`: see
     `row_outcomes`."""
     left, right, scope, _, _ = comparisons
     used = np.unique(right[scope == ACROSS]).astype(np.int64)
@@ -129,9 +129,10 @@ def _tasks(group_offsets: NDArray[np.int64]) -> tuple[list[float], list[tuple[in
 
 
 def tile_jobs(start: int, first: int, last: int) -> tuple[list[float], list[tuple[int, int, int]]]:
-    """Costs and jobs of the pairs of a row from `first` to `last` with one before it from `start` on."""
+    """Costs and jobs of the pairs of a row from `first` to `last` with a row before it, from `start` on. The job of the
+    rows b to e stands for about (e - b) * (e - start) pairs."""
     costs, jobs = [], []
-    for begin in reversed(range(first, last, TILE_ROWS)):  # the costly ones first
+    for begin in reversed(range(first, last, TILE_ROWS)):  # most costly jobs first
         end = min(begin + TILE_ROWS, last)
         jobs.append((start, begin, end))
         costs.append(float((end - begin) * (end - start)))
@@ -141,8 +142,8 @@ def tile_jobs(start: int, first: int, last: int) -> tuple[list[float], list[tupl
 def _worker(
     work: DenseTable, jobs: list[tuple[int, int, int]], group_offsets: NDArray[np.int64], tables: ThreadTables
 ) -> Callable[[int], None]:
-    """One thread's way of running a task."""
-    scratch: Scratch | None = None
+    """Function that runs a task on one thread."""
+    scratch: TileScratch | None = None
 
     def run_task(task: int) -> None:
         nonlocal scratch
@@ -159,7 +160,8 @@ def _worker(
 
 
 class ThreadTables:
-    """What a thread has counted so far: a direct table of plane bytes, in 32 and 64 bits, and a hash table of them."""
+    """Counts of one thread so far: a direct table over plane bytes, in 32 and 64 bits, and a hash table of plane
+    bytes."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -173,7 +175,7 @@ class ThreadTables:
         self.used = 0
 
     def count_tile(self, data: Any, scratch: Any, t_first: int, t_last: int, u_first: int, u_last: int) -> None:
-        """Count the pairs t < u of some rows and a tile that has been ranked."""
+        """Count the pairs t < u of some rows and the ranked tile."""
         direct = self.plan.combinations <= DIRECT_COMBINATIONS
         if direct:
             counts = self._direct_table((u_last - u_first) * (t_last - t_first))
@@ -188,7 +190,7 @@ class ThreadTables:
                 )  # fmt: skip
 
     def _direct_table(self, pairs: int) -> NDArray[np.uint32]:
-        """The 32-bit table, emptied into a 64-bit one before a counter could overflow."""
+        """Direct table in 32 bits, emptied into the 64-bit one before a counter could overflow."""
         if self.narrow is None:
             self.narrow = np.zeros(self.plan.combinations, dtype=np.uint32)
         if self.narrow_pairs + pairs > FLUSH_PAIRS:
@@ -201,27 +203,27 @@ class ThreadTables:
         return self.narrow
 
     def count_groups(self, data: Any, group_offsets: NDArray[np.int64], first: int, last: int) -> None:
-        """Count the pairs of the small ones among the groups `first` to `last`."""
+        """Count the pairs of the small groups among `first` to `last`."""
         self.keys, self.counts, self.used = by_code.add_small_groups(
             data, self.keys, self.counts, self.used, self.row_keys, self.hashes, group_offsets, first, last,
             SMALL_GROUP_ROWS,
         )  # fmt: skip
 
     def count_few(self, data: Any, few: int) -> None:
-        """Count the pairs of the last `few` rows with all before these."""
+        """Count the pairs of the last `few` rows with all rows before them."""
         self.keys, self.counts, self.used = by_code.add_few(
             data, self.keys, self.counts, self.used, self.row_keys, self.hashes, few
         )
 
     def hashed(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """What the hash table holds, as plane bytes."""
+        """Plane bytes and counts of the hash table."""
         slots = np.flatnonzero(self.counts)
         planes = self.keys[slots].astype("<u8").view(np.uint8).reshape(len(slots), -1)[:, : self.plan.planes]
         return np.ascontiguousarray(planes), self.counts[slots]
 
 
 def merge_tables(plan: Plan, threads: list[ThreadTables]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """The distinct clues that threads have counted, uint64 (distinct, words), sorted, with their counts."""
+    """Merge the clues that threads have counted: uint64 (distinct, words), sorted, with counts."""
     found = [tables.hashed() for tables in threads if tables.used]
     direct = [table for tables in threads for table in (tables.narrow, tables.wide) if table is not None]
     if direct:
@@ -240,10 +242,10 @@ def merge_tables(plan: Plan, threads: list[ThreadTables]) -> tuple[NDArray[np.ui
 def _dense_codes(
     codes: NDArray[np.int32], comparisons: Comparisons
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Codes made dense among the columns that are compared with each other.
+    """Make codes dense among the columns that are compared with each other.
 
-    A null keeps the lowest code where it is a value; where it is unknown it gets the code past the last.
-    Returns codes, number of values by column, distinct values by column, and which columns have an unknown null.
+    A null that is a value keeps the lowest code; an unknown null gets the code behind the last. Returns codes, size of
+    the domain by column, distinct values by column, and which columns have unknown nulls.
     """
     columns = len(codes)
     component = compared_columns(columns, comparisons)

@@ -23,8 +23,8 @@ from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.cpu.tiles import Scratch, Table, make_scratch
 from tuplewise.gpu_kernels.words import Comparisons
 
-FEW_ROWS = 80  # up to so many rows are compared code by code with the others: ranking these costs more
-TASK_PAIRS = 1 << 22  # pairs of rows in a task, about
+FEW_ROWS = 80  # rows up to which `few` is compared code by code, since ranking would cost more
+TASK_PAIRS = 1 << 22  # approximate pairs of rows in a task
 LEAST_TASK_ROWS, MOST_TASK_ROWS = 1 << 9, 1 << 15  # rows of the longer side in a task
 
 
@@ -46,16 +46,17 @@ def run(
 
     Returns
     -------
-    clues : uint64 array (distinct, words), sorted; of any order of each pair, so that with the mirrors all are there
+    clues : uint64 array (distinct, words), sorted; one order of each pair, so that clues and mirrors are complete
     counts : int64 array (distinct,), over unordered pairs
     complete : bool
 
     Notes
     -----
-    Only how a code compares with those of `few` matters: a code of `many` becomes a place among these, so nothing is as
-    long as the largest code. Then the pairs are counted as `cpu.evidence` does, `few` in tiles.
-    Cost: a binary search for each row of `many` and column, and pairs as there; with `FEW_ROWS` rows or fewer, a vector
-    compare for each comparison of a pair, four at once, and one look at a hash table. Memory: the codes of a task.
+    A code of `many` matters only by its order among the codes of `few`, so it is replaced by its place among these, and
+    no array grows with the largest code. Pairs are counted as in `cpu.evidence`, with `few` in tiles.
+
+    Cost: a binary search for each row of `many` and column, and the pairs as in `cpu.evidence`. With at most FEW_ROWS
+    rows a pair takes comparisons / 4 vector compares and one look-up in a hash table. Memory: the codes of a task.
     """
     sides = _Sides(codes, many, few, comparisons)
     rows = min(max(TASK_PAIRS // len(few), LEAST_TASK_ROWS), MOST_TASK_ROWS)
@@ -71,7 +72,7 @@ def run(
 
 
 class _Sides:
-    """What all threads read: the rows of `few`, and where a code of `many` lies among theirs."""
+    """Data that all threads read: the rows of `few`, and the places of codes of `many` among theirs."""
 
     def __init__(
         self, codes: NDArray[np.int32], many: NDArray[np.int64], few: NDArray[np.int64], comparisons: Comparisons
@@ -87,7 +88,7 @@ class _Sides:
         self.plan = make_plan(comparisons, has_null, distinct)
         self.ranked = len(few) > FEW_ROWS
         self.values: dict[int, NDArray[np.int32]] = {}
-        self.domain = np.full(len(codes), -1, dtype=np.int64)  # a null is as it was where nothing is ranked
+        self.domain = np.full(len(codes), -1, dtype=np.int64)  # -1: nulls are unchanged where nothing is ranked
         if self.ranked:
             component = compared_columns(len(codes), comparisons)
             for name in np.unique(component[self.used]):
@@ -97,12 +98,12 @@ class _Sides:
                     self.domain[c] = 2 * len(self.values[int(c)]) + 1
 
     def data(self, first: int, last: int) -> Table:
-        """The arrays of the compiled loops for the rows `first` to `last` of `many`, and those of `few` after them."""
+        """Arguments of the compiled loops for rows `first` to `last` of `many`, followed by the rows of `few`."""
         count = last - first
         both = np.zeros((len(self.codes), count + self.few.shape[1]), dtype=np.int32)
         both[:, count:] = self.few
         rows = self.many[first:last]
-        if rows[-1] - rows[0] == count - 1 and np.all(rows[1:] > rows[:-1]):  # neighbours, as most rows of a table are
+        if rows[-1] - rows[0] == count - 1 and np.all(rows[1:] > rows[:-1]):  # adjacent rows, the usual case
             for c in self.used:
                 both[c, :count] = self.codes[c, rows[0] : rows[-1] + 1]
         else:
@@ -116,8 +117,8 @@ class _Sides:
 
 
 def _worker(sides: _Sides, rows: int, tables: ThreadTables) -> Callable[[int], None]:
-    """One thread's way of running a task: a portion of `many` with all of `few`."""
-    scratch: Scratch | None = None
+    """Function that runs a task on one thread: a portion of `many` with all of `few`."""
+    scratch: TileScratch | None = None
 
     def run_task(task: int) -> None:
         nonlocal scratch
@@ -140,8 +141,8 @@ def _worker(sides: _Sides, rows: int, tables: ThreadTables) -> Callable[[int], N
 
 @kernel("int32[::1], boolean, int32[::1]")
 def _rank_among(values, nullable, codes):
-    """Replace codes by their places among ascending values: 2 i + 1 for values[i], even numbers between; a null that is
-    unknown by the number past the last place."""
+    """Replace codes by places among ascending values: 2 i + 1 for values[i], 2 i for a code between values[i - 1] and
+    values[i]. An unknown null becomes the number behind the last place."""
     for j in range(len(codes)):
         if nullable and codes[j] == -1:
             codes[j] = 2 * len(values) + 1

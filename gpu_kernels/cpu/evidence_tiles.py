@@ -20,7 +20,7 @@ def run(
     control: Control,
     prepared: dict[str, Any],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
-    """Distinct clues of the unordered pairs of a row from `first` to `last` with one before it.
+    """Count the clues of a tile: unordered pairs of a row from `first` to `last` with any row before it.
 
     Parameters
     ----------
@@ -30,11 +30,12 @@ def run(
 
     Returns
     -------
-    clues, counts, complete : as of `cpu.evidence.run`
+    clues, counts, complete : as in `cpu.evidence.run`
 
     Notes
     -----
-    Cost and floor as there, per pair of the tile; once, a pass over all codes.
+    Cost and floor: those of `cpu.evidence.run` for each of the (last - first) * (first + last - 1) / 2 pairs; once, a
+    pass over all codes.
     """
     if "table" not in prepared:
         prepared["table"] = DenseTable(codes, comparisons)

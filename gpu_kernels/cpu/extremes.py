@@ -1,8 +1,8 @@
-"""Running extremes for existence, and a tree of extremes for listing: the second of two inequalities.
+"""The second of two inequalities: running extremes decide existence, a tree of extremes lists partners.
 
 Source: the pass with a running extreme is that of Rapidash (Liu et al., "Rapidash: Efficient Detection of Constraint
-Violations", PVLDB 17(8), 2024) for one inequality and existence, taken one column further by sorting; the tree is a
-priority search tree laid out as a heap.
+Violations", PVLDB 17(8), 2024) for the existence of one inequality, extended to two columns by sorting; the tree is a
+priority search tree stored as a heap.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.join_types import EQUAL, FIRST, FIRST_END, GREATER, LESS
 
 LEAF = 16  # rows under one leaf of the tree
-DEEPEST = 64  # a descent holds at most two nodes a level
+DEEPEST = 64  # nodes on the stack at most: two a level
 
 
 @kernel("int32[::1], const int32[::1], boolean, int32[::1]")
 def fill_tree(rows, column, largest, tree):
-    """Heap of extremes: leaf k, at len(tree) // 2 + k, is the extreme code of rows[16 k : 16 k + 16]."""
+    """Fill a heap of extremes: leaf k, at len(tree) // 2 + k, is the extreme code of rows[16 k : 16 k + 16], and node i
+    the extreme of nodes 2 i and 2 i + 1."""
     half = len(tree) // 2
     for k in range(half):
         low = min(len(rows), k * LEAF)
@@ -35,7 +36,7 @@ def fill_tree(rows, column, largest, tree):
 
 
 def build_tree(rows: NDArray[np.int32], column: NDArray[np.int32], largest: bool) -> NDArray[np.int32]:
-    """The heap over these rows, in their order. int32 (2 x leaves,), leaves a power of two."""
+    """Build the heap over rows in their order: int32 (2 x leaves,), leaves a power of two."""
     leaves = 1
     while leaves * LEAF < len(rows):
         leaves *= 2
@@ -46,9 +47,9 @@ def build_tree(rows: NDArray[np.int32], column: NDArray[np.int32], largest: bool
 
 @helper
 def report(tree, rows, column, low, high, threshold, largest, number, at, keys):
-    """Rows of [low, high) whose code is at least (not `largest`: at most) `threshold`; returns how many.
+    """Report rows at places [low, high) with a code of at least (not `largest`: at most) `threshold`; returns how many.
 
-    Written from `at` on as `number` << 32 | row where `keys` has room, else counted only.
+    Rows are written to `keys` from `at` on, as `number` << 32 | row; where `keys` is empty they are only counted.
     """
     found = 0
     if low >= high:
@@ -89,7 +90,7 @@ def report(tree, rows, column, low, high, threshold, largest, number, at, keys):
     "int32[::1], int32[::1], const int32[::1], int64[:, ::1], int32[::1], boolean, int64[::1], uint64[::1]"
 )
 def report_partners(tree, rows, column, slices, thresholds, largest, offsets, keys):
-    """Partners of each left row: their numbers into `offsets` where `keys` is empty, else themselves."""
+    """Count the partners of left row k into offsets[k + 1] where `keys` is empty, else list them in `keys`."""
     for k in range(len(slices)):
         low, high = slices[k, FIRST], slices[k, FIRST_END]
         if len(keys) == 0:
@@ -103,11 +104,11 @@ def report_partners(tree, rows, column, slices, thresholds, largest, offsets, ke
     "const int32[::1], const int32[::1], int64, int32[:, ::1]"
 )
 def find_extreme(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, lsecond, rsecond, second_outcomes, found):
-    """Fill `found` with pairs of different rows that satisfy both inequalities, one a left row; returns how many.
+    """Fill `found` with pairs of different rows that satisfy both inequalities, one for a left row; returns how many.
 
-    Both sides are sorted by the first column. The right rows that satisfy the first inequality grow as the left side
-    is walked (upwards for `>`, downwards for `<`); of them the two extreme ones of the second column are kept, two
-    since a row is no partner of itself.
+    Both sides are sorted by the first column. Walking the left side (upwards for `>`, downwards for `<`), the set of
+    right rows that satisfy the first inequality only grows. The two rows of it with the extreme codes in the second
+    column are kept: two, since a row is no partner of itself.
     """
     n = 0
     upwards = outcomes & GREATER != 0

@@ -1,4 +1,4 @@
-"""Orders and groups rows by cluster and codes: what equality refinement and the joins begin with."""
+"""Ordering and grouping rows by cluster and codes, for equality refinement and joins."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import kernel
 
-TABLE_SHARE = 4  # a table is indexed by key while it has at most so many entries for each row
+TABLE_SHARE = 4  # most entries for each row of a table that is indexed by key
 KEY_BITS = 64
 
 
 def bits_for(values: int) -> int:
-    """Bits that tell `values` different values apart."""
+    """Number of bits that distinguish `values` values."""
     return max(0, int(values - 1).bit_length()) if values > 0 else 0
 
 
 @kernel("int64[::1], int32[::1], const int32[:, ::1], int64[::1], int64[::1], int64, int32[::1], uint64[::1]")
 def write_keys(offsets, members, codes, columns, shifts, index_bits, lowest, keys):
-    """keys[i] = cluster | code of each column | i, most significant first.
+    """Write sort keys: keys[i] = cluster | codes of the columns | i, most significant first.
 
-    `codes` int32 (columns, rows), `lowest` int32 (columns,) is taken from the codes so that keys start at 0.
+    `codes`: int32 (columns, rows); `lowest`: int32 (columns,), subtracted from the codes.
     """
     for c in range(len(offsets) - 1):
         for i in range(offsets[c], offsets[c + 1]):
@@ -32,14 +32,14 @@ def write_keys(offsets, members, codes, columns, shifts, index_bits, lowest, key
 
 @kernel("int32[::1], int32[::1], int64, int64, uint64[::1]")
 def write_column_keys(members, column, index_bits, lowest, keys):
-    """keys[i] = code | i, without the cluster."""
+    """Write sort keys without the cluster: keys[i] = code | i."""
     for i in range(len(members)):
         keys[i] = (np.uint64(column[members[i]] - lowest) << np.uint64(index_bits)) | np.uint64(i)
 
 
 @kernel("uint64[::1], uint64, int64[::1], int32[::1], int32[::1]")
 def scatter_by_cluster(keys, index_mask, offsets, clusters, order):
-    """Members in order of `keys` (code | index), laid out cluster by cluster: order[...] = index."""
+    """Order members cluster by cluster, within a cluster by `keys` (code | index): order[...] = index."""
     cursor = offsets[:-1].copy()
     for k in range(len(keys)):
         i = np.int64(keys[k] & index_mask)
@@ -50,7 +50,7 @@ def scatter_by_cluster(keys, index_mask, offsets, clusters, order):
 
 @kernel("int32[::1], const int32[::1]")
 def extremes_of(members, column):
-    """Lowest and highest code of these rows; (0, -1) of none."""
+    """Lowest and highest code of these rows; (0, -1) without rows."""
     if len(members) == 0:
         return 0, -1
     lowest = highest = column[members[0]]
@@ -63,14 +63,14 @@ def extremes_of(members, column):
 
 @kernel("int32[::1], const int32[::1], int64, int64[::1]")
 def count_table(members, column, lowest, table):
-    """table[code - lowest] = rows of that code."""
+    """Count rows by code: table[code - lowest] = number of rows."""
     for i in range(len(members)):
         table[column[members[i]] - lowest] += 1
 
 
 @kernel("int32[::1], const int32[::1], int64, int64[::1], int32[::1]")
 def scatter_table(members, column, lowest, starts, ordered):
-    """Rows in order of (code, place); `starts` is moved along, rows of a code whose start is -1 are left out."""
+    """Write rows in order of (code, place). Advances `starts`; rows of a code whose start is -1 are left out."""
     for i in range(len(members)):
         row = members[i]
         code = column[row] - lowest
@@ -82,7 +82,7 @@ def scatter_table(members, column, lowest, starts, ordered):
 
 @kernel("int64[::1], int64, int64[::1], int64[::1]")
 def table_offsets(table, least, starts, offsets):
-    """Where the rows of each code with at least `least` rows begin; returns clusters and rows."""
+    """Write the start of each code with at least `least` rows; returns the numbers of clusters and rows."""
     clusters = 0
     rows = 0
     for code in range(len(table)):
@@ -99,7 +99,7 @@ def table_offsets(table, least, starts, offsets):
 
 @kernel("uint64[::1], int64, int32[::1], int32[::1], int64[::1]")
 def runs_to_clusters(keys, index_bits, members, ordered, offsets):
-    """Runs of equal keys (without index) of at least two members become clusters; returns clusters and rows."""
+    """Make clusters of runs of at least two equal keys (without index); returns the numbers of clusters and rows."""
     mask = (np.uint64(1) << np.uint64(index_bits)) - np.uint64(1)
     clusters = 0
     rows = 0
@@ -123,7 +123,7 @@ def runs_to_clusters(keys, index_bits, members, ordered, offsets):
 
 @kernel("int32[::1], int64[::1], int32[::1], int32[::1], int64[::1]")
 def split_runs(rows, offsets, column, ordered, new_offsets):
-    """Runs of equal codes inside clusters, of at least two rows, become clusters; returns clusters and rows.
+    """Make clusters of runs of at least two equal codes inside clusters; returns the numbers of clusters and rows.
 
     `rows` are in order of (cluster, code).
     """
@@ -152,9 +152,9 @@ def split_runs(rows, offsets, column, ordered, new_offsets):
     "int64[::1], int32[::1], int64[::1]"
 )
 def match_runs(left, loffsets, lcolumn, right, roffsets, rcolumn, lrows, lnew, rrows, rnew):
-    """Runs of one code on both sides of a cluster pair become cluster pairs; returns clusters, left and right rows.
+    """Make cluster pairs of runs of one code on both sides; returns the numbers of clusters, left and right rows.
 
-    Both sides are in order of (cluster, code). A pair that holds one row alone, as both sides, is left out.
+    Both sides are in order of (cluster, code). A pair whose only row on both sides is the same is left out.
     """
     clusters = 0
     ln = 0
@@ -196,7 +196,7 @@ def match_runs(left, loffsets, lcolumn, right, roffsets, rcolumn, lrows, lnew, r
 
 @kernel("int32[::1], const int32[::1], int64, boolean[::1]")
 def mark_values(members, column, lowest, seen):
-    """seen[code - lowest] = True for each row whose code is in the table."""
+    """Mark the codes of rows: seen[code - lowest] = True, for codes within the table."""
     for i in range(len(members)):
         code = column[members[i]] - lowest
         if 0 <= code < len(seen):
@@ -205,7 +205,7 @@ def mark_values(members, column, lowest, seen):
 
 @kernel("int32[::1], int64[::1], const int32[::1], int64, boolean[::1], int32[::1], int64[::1]")
 def keep_seen(members, offsets, column, lowest, seen, kept, kept_offsets):
-    """Members whose code is marked; returns how many."""
+    """Keep the members whose code is marked; returns how many."""
     n = 0
     for c in range(len(offsets) - 1):
         kept_offsets[c] = n
@@ -219,7 +219,7 @@ def keep_seen(members, offsets, column, lowest, seen, kept, kept_offsets):
 
 
 def order_by(members: NDArray[np.int32], offsets: NDArray[np.int64], column: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The members of each cluster in order of (code, place among the members). Returns rows, int32."""
+    """Order the members of each cluster by (code, place among the members). Returns rows, int32."""
     n, clusters = len(members), len(offsets) - 1
     lowest, highest = extremes_of(members, column)
     ordered = np.empty(n, dtype=np.int32)
@@ -248,5 +248,5 @@ def order_by(members: NDArray[np.int32], offsets: NDArray[np.int64], column: NDA
 
 
 def cluster_numbers(offsets: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The cluster of each member, int32 (members,)."""
+    """Number of each member's cluster, int32 (members,)."""
     return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))

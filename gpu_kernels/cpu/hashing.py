@@ -1,4 +1,4 @@
-"""The hash of words, for tables with open addressing."""
+"""Hash of words, for tables with open addressing."""
 
 # mypy: disable-error-code="no-untyped-def, no-any-return"
 
@@ -14,7 +14,7 @@ mix_word = inlined(word_hash.mix_word)
 
 @inlined
 def hash_words(words):
-    """A number of 64 bits for some words."""
+    """Hash of some words, 64 bits."""
     mixed = np.uint64(0)
     for w in range(len(words)):
         mixed = mix_word(mixed, words[w])
@@ -23,7 +23,7 @@ def hash_words(words):
 
 @inlined
 def same_words(words, others):
-    """Whether two sets of as many words are the same."""
+    """Tell whether two rows of as many words are equal."""
     w = 0
     while w < len(words) and words[w] == others[w]:
         w += 1

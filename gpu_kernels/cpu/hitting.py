@@ -1,4 +1,4 @@
-"""CPU enumeration of minimal hitting sets, exact and weighted, on all cores."""
+"""Enumeration of minimal hitting sets on all cores of the CPU, exact and weighted."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from tuplewise.gpu_kernels.cpu.hitting_weighted import (
 from tuplewise.gpu_kernels.hitting_types import Bound, Wanted
 from tuplewise.gpu_kernels.words import as_masks
 
-SPLIT_LEVELS = 2  # levels of the search tree whose nodes become tasks of their own
-WAIT_SECONDS = 0.02  # how often the waiting thread looks at the deadline
-FIRST_ROOM = 1024  # sets that a search has room for at first
+SPLIT_LEVELS = 2  # top levels of the search tree whose nodes become tasks
+WAIT_SECONDS = 0.02  # time between two looks at the deadline by the waiting thread
+FIRST_ROOM = 1024  # initial room of a search, in sets
 
 Mask = NDArray[np.uint64]
 Found = tuple[Mask, NDArray[np.int64]]  # sets (N, words), unhit weight (N,)
@@ -34,7 +34,7 @@ Found = tuple[Mask, NDArray[np.int64]]  # sets (N, words), unhit weight (N,)
 
 @dataclass(frozen=True, eq=False)
 class _Child:
-    """What a branch comes to: a status, the node where that is OK, and the unhit weight where its set is finished."""
+    """Result of a branch: a status, the node where the status is OK, and the unhit weight where the set is finished."""
 
     status: int
     node: Any
@@ -42,7 +42,7 @@ class _Child:
 
 
 class _Exact:
-    """Steps of the search for sets that hit every edge."""
+    """Steps of the exact search, for sets that hit every edge."""
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
@@ -51,11 +51,11 @@ class _Exact:
         return Node(masks, offsets, np.zeros(0, np.bool_), np.zeros_like(candidates), candidates)
 
     def edge(self, node: Node) -> int:
-        """The edge to branch on."""
+        """Edge to branch on."""
         return int(smallest_edge(node.masks, node.offsets[1]))
 
     def left_unhit(self, node: Node, open_: Mask) -> _Child:
-        """The child that leaves the edge unhit, which there is none of."""
+        """Child that leaves the edge unhit; the exact search has none."""
         return _Child(NOT_MINIMAL, None, None)
 
     def child(self, node: Node, open_: Mask, vertex: int, partner: int) -> _Child:
@@ -69,7 +69,7 @@ class _Exact:
 
 
 class _Weighted:
-    """Steps of the search for sets that may leave edges of some weight unhit."""
+    """Steps of the weighted search, for sets that may leave edges of some weight unhit."""
 
     def __init__(self, wanted: Wanted, bound: Bound) -> None:
         self._wanted, self._bound = wanted, bound
@@ -102,7 +102,7 @@ class _Weighted:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """A node to search below, the level that it is on, and its share of the whole search."""
+    """Node to search below, its level, and its share of the whole search."""
 
     node: Any
     symmetric: bool
@@ -113,7 +113,7 @@ class _Task:
 def run(
     masks: Mask, weights: NDArray[np.int64], wanted: Wanted, bound: Bound | None, control: Control
 ) -> tuple[Mask, NDArray[np.int64], bool]:
-    """All minimal sets: sets (N, words), unhit weight (N,), complete.
+    """Find all minimal sets: sets (N, words), unhit weight (N,), complete.
 
     `masks`: uint64 (words, edges), none empty; `weights`: int64 (edges,); `bound`: None for sets that hit every edge.
 
@@ -123,11 +123,11 @@ def run(
     Mathematics 170, 2014): branch on the uncovered edge with the fewest vertices, keep each chosen vertex critical.
     Departures: in the first levels edges are restricted to the vertices that may still be added, and equal ones and
     supersets are dropped; below, uncovered edges are vertical bitmaps; of a vertex's critical edges only one is known,
-    the next being sought when it is hit; the smallest edge is sought among a few; vertices with a critical edge
+    and the next one is sought when it is hit; the smallest edge is sought among a few; vertices with a critical edge
     that nothing can hit need no test; symmetric nodes branch on orbits of the exchange of t and u, which halves the
     search. Weighted: the branch that leaves an edge unhit follows ADCEnum (Livshits, Heidari, Ilyas, Kimelfeld,
     "Approximate Denial Constraints", PVLDB 13(10), 2020); equal restricted edges are merged.
-    Cost: linear in the masks of each node; memory: the nodes on the way down, and the sets found.
+    Cost: linear in the masks of each node. Memory: the nodes on the path, and the sets found.
     """
     steps = _Exact(wanted) if bound is None else _Weighted(wanted, bound)
     pool = _Pool(steps, wanted, control)
@@ -141,7 +141,7 @@ def run(
 
 
 class _Pool:
-    """Threads that take nodes from a stack; nodes of the first levels are split into their children."""
+    """Pool of threads that take nodes from a stack; nodes of the top levels are split into their children."""
 
     def __init__(self, steps: _Exact | _Weighted, wanted: Wanted, control: Control) -> None:
         self.steps, self.wanted, self.control = steps, wanted, control
@@ -215,7 +215,7 @@ class _Pool:
                 self.unhit.append(unhit)
 
     def _split(self, task: _Task) -> Iterator[_Task]:
-        """The children of a node; finished sets are kept. The same branching as in the compiled search."""
+        """Split a node into its children, branching as the compiled search does. Finished sets are kept."""
         node, level = task.node, task.level + 1
         first, second = np.zeros(self.wanted.atoms, dtype=np.int64), np.zeros(self.wanted.atoms, dtype=np.int64)
         edge = node.masks[:, self.steps.edge(node)].copy()

@@ -1,4 +1,4 @@
-"""Minimal hitting sets continued with new edges: what a set misses is searched from that set on, not from nothing."""
+"""Minimal hitting sets extended by new edges: the search starts from the given sets, not from scratch."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tuplewise.gpu_kernels.cpu.hitting_sets import narrow_candidates
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.hitting_types import Wanted
 
-TASK_SETS = 512  # most sets in one task
-TASK_WORDS = 1 << 21  # bitmap words that a task works through before it hands back what it has not searched
-TESTED_WORDS = 64  # words of bitmaps tested at once, with unsigned indexes: so they become vector instructions
-STRIP_WORDS = 256  # words of bitmaps that all sets are tested against before the next
-FIRST_WORDS = 4  # words tested one by one before: most critical edges are found there
+TASK_SETS = 512  # sets of a task at most
+TASK_WORDS = 1 << 21  # bitmap words that a task reads before it returns the part not searched yet
+TESTED_WORDS = 64  # words of bitmaps tested at once; with unsigned indexes these become vector instructions
+STRIP_WORDS = 256  # words of a strip, which all sets are tested against before the next strip
+FIRST_WORDS = 4  # words tested one by one first: most critical edges are found there
 
 
 def misses_some(
     sets: NDArray[np.uint64], edges: NDArray[np.uint64], vertices: int, control: Control
 ) -> NDArray[np.bool_]:
-    """Whether each set misses at least one edge: bool (sets,).
+    """Tell whether each set misses at least one edge: bool (sets,).
 
     Cost: edges / 64 words for each vertex in which a set differs from the one before it.
     """
@@ -50,20 +50,21 @@ def run(
     wanted: Wanted,
     control: Control,
 ) -> tuple[NDArray[np.uint64], bool]:
-    """The minimal hitting sets of both kinds of edges that contain one of `starts`: uint64 (N, words), complete.
+    """Find the minimal hitting sets of old and new edges that contain one of `starts`: uint64 (N, words), complete.
 
     `starts`: uint64 (N, words), minimal hitting sets of `edges` that each miss some of `new_edges`.
 
     Notes
     -----
-    Edges have an order, old ones first. A node is a set that is minimal for the edges before the first that it misses;
-    it branches on that one, and a vertex joins only where each vertex of the set keeps a critical edge before it. So
-    every node has one parent, and no set is found twice, whatever number of starts it contains (algorithm RS in
-    Murakami, Uno, "Efficient algorithms for dualizing large-scale hypergraphs", Discrete Applied Mathematics 170, 2014;
-    MMCS, which the search from nothing follows, would find a set from each start in it). Departures: the search begins
-    at given sets; and critical edges are no lists: bitmaps tell which edges a node hits, and which exactly once, and
-    the next node takes them over up to the vertex in which it differs.
-    Cost: edges / 64 words for each node and each vertex tried; memory: two bitmaps for each level, in each thread.
+    Edges are ordered, old ones first. A node is a set that is minimal for the edges before the first edge that it
+    misses. It branches on that edge, and a vertex joins only where each vertex of the set keeps a critical edge before
+    it. So every node has one parent, and a set is found once however many starts it contains. This is algorithm RS of
+    Murakami, Uno, "Efficient algorithms for dualizing large-scale hypergraphs", Discrete Applied Mathematics 170, 2014.
+    (MMCS, which the search from scratch follows, would find a set once for each start in it.) Departures: the search
+    begins at given sets; bitmaps, not lists, tell which edges a node hits, and which it hits exactly once; the next
+    node shares them up to the first vertex in which it differs.
+
+    Cost: edges / 64 words for each node and each vertex tried. Memory: two bitmaps for each level and thread.
     """
     masks = np.concatenate([edges, new_edges[_order(new_edges, wanted.atoms)]])
     has = edge_bitmaps(masks, wanted.atoms)
@@ -96,7 +97,7 @@ def run(
     paths, lengths = paths_of(starts, wanted.atoms)
     complete, done = True, 0.0
     while len(paths) and complete:
-        # what a wave of tasks leaves is not known before its end: each counts for half of what remained
+        # how much a wave of tasks leaves is known only at its end: each counts as half of the rest
         def progress(share: float, before: float = done) -> None:
             if control.progress is not None:
                 control.progress(before + share * (1 - before) / 2)
@@ -107,10 +108,10 @@ def run(
 
 
 def _order(edges: NDArray[np.uint64], vertices: int) -> NDArray[np.int64]:
-    """Edges of frequent vertices first.
+    """Order of edges: those of frequent vertices first.
 
-    On evidence of real tables, where new edges are many and nearly all sets miss some, this took half the time of no
-    order and 40 % of that of the reverse; elsewhere it makes no difference.
+    On evidence of real tables, with many new edges of which nearly every set misses some, it takes half the time of the
+    given order and 40 % of the time of the reverse order; elsewhere it makes no difference.
     """
     has = edge_bitmaps(edges, vertices)
     frequency = np.bitwise_count(has).sum(axis=1, dtype=np.int64)
@@ -121,16 +122,17 @@ def _order(edges: NDArray[np.uint64], vertices: int) -> NDArray[np.int64]:
 
 
 def _parts(count: int, threads: int) -> list[slice]:
-    """Slices of at most TASK_SETS, and several for each thread."""
+    """Slices of at most TASK_SETS sets, several for each thread."""
     size = max(1, min(TASK_SETS, -(-count // (8 * threads))))
     return [slice(i, min(count, i + size)) for i in range(0, count, size)]
 
 
 @kernel("const uint64[:, ::1], int64")
 def paths_of(sets: NDArray[np.uint64], vertices: int) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
-    """The vertices of each set, int16 (sets, vertices), and their number, int64 (sets,).
+    """Vertices of each set, int16 (sets, vertices), and their number, int64 (sets,).
 
-    Words ascend and bits descend, so that neighbours in an array of sorted sets begin with the same vertices.
+    Vertices are listed by ascending word and descending bit, so that neighbours among sorted sets share their first
+    ones.
     """
     paths = np.empty((len(sets), vertices), dtype=np.int16)
     lengths = np.zeros(len(sets), dtype=np.int64)
@@ -145,7 +147,7 @@ def paths_of(sets: NDArray[np.uint64], vertices: int) -> tuple[NDArray[np.int16]
 
 @helper
 def in_common(path, current, length):
-    """How many of the first `length` vertices are the same."""
+    """Number of leading vertices in common, `length` at most."""
     common = 0
     while common < length and path[common] == current[common]:
         common += 1
@@ -154,7 +156,7 @@ def in_common(path, current, length):
 
 @helper
 def _nothing_hit(has, edges):
-    """The bitmap (blocks,) of edges that no vertex hits, with the places after the last edge as if they were hit."""
+    """Bitmap (blocks,) of hit edges before any vertex is chosen: only the places behind the last edge are set."""
     hit = np.zeros(has.shape[1], dtype=np.uint64)
     if edges % 64:
         hit[edges // 64] = ~((np.uint64(1) << np.uint64(edges % 64)) - np.uint64(1))
@@ -173,7 +175,7 @@ def _some_missed(hit, joined, first, last):
 
 @helper
 def _next_missed(hit, joined, first_block):
-    """The first edge, from a block on, that is neither in `hit` nor in `joined`; -1 where there is none."""
+    """First edge, from a block on, in neither `hit` nor `joined`; -1 where there is none."""
     blocks = len(hit)
     while first_block < blocks:
         last = min(first_block + TESTED_WORDS, blocks)
@@ -188,7 +190,7 @@ def _next_missed(hit, joined, first_block):
 
 @kernel("int16[:, ::1], int64[::1], uint64[:, ::1], int64, boolean[::1]")
 def _mark_missing(paths, lengths, has, edges, missed):
-    """Write to `missed` (sets,) whether each set misses an edge; one that does is not looked at in later strips."""
+    """Set `missed` (sets,) for sets that miss an edge; these are skipped in later strips."""
     nothing = _nothing_hit(has, edges)
     hit = np.empty((paths.shape[1] + 1, STRIP_WORDS), dtype=np.uint64)
     current = np.empty(paths.shape[1], dtype=np.int16)
@@ -219,7 +221,7 @@ def _some_critical(once, own, joined, first, last):
 
 @helper
 def _stays_critical(once, own, joined, last):
-    """Whether an edge before `last` is hit only once, by `own`, and not by the vertex that joins."""
+    """Tell whether `own` alone hits some edge before `last` that the joining vertex doesn't hit."""
     whole = last // 64
     b = 0
     while b < min(whole, FIRST_WORDS):
@@ -242,9 +244,9 @@ def _stays_critical(once, own, joined, last):
 def _search(
     paths, lengths, masks, has, old, group_masks, exclusive, max_groups, most_nodes, hit, once,
 ):  # fmt: skip
-    """Search below some sets: (sets found, their number, paths and lengths of what is not searched yet).
+    """Search below some sets: (sets found, their number, paths and lengths of the nodes not searched yet).
 
-    `masks`: uint64 (edges, words), the first `old` hit by each set; `has`: their bitmaps; `hit`, `once`: room for the
+    `masks`: uint64 (edges, words), each set hits the first `old`; `has`: their bitmaps; `hit`, `once`: room for the
     bitmaps of each level of a path.
     """
     words = masks.shape[1]
@@ -305,9 +307,9 @@ def _search(
 
 @helper
 def search_below(starts, masks, has, old, group_masks, exclusive, max_groups, most_nodes, stop):
-    """What `run` gives, on this thread: (sets, whether all were found); `stop`: bool (1,), which ends the search.
+    """Search on this thread: (sets, whether all were found). `stop`: bool (1,), ends the search when set.
 
-    `masks`: uint64 (edges, words), the first `old` hit by each of `starts`; `has`: their bitmaps.
+    `masks`: uint64 (edges, words), each of `starts` hits the first `old`; `has`: their bitmaps.
     """
     hit = np.empty((has.shape[0] + 1, has.shape[1]), dtype=np.uint64)
     once = np.empty_like(hit)
@@ -325,7 +327,7 @@ def search_below(starts, masks, has, old, group_masks, exclusive, max_groups, mo
 
 @helper
 def _larger(stack, height):
-    """Twice the room."""
+    """Copy with twice the room."""
     heights = np.empty(2 * len(height), dtype=np.int64)
     copy(height, heights)
     return joined(stack, np.empty_like(stack)), heights

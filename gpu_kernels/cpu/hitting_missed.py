@@ -1,4 +1,4 @@
-"""Which edges sets don't hit."""
+"""Edges that sets don't hit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tuplewise.gpu_kernels.compiled import kernel
 
 @kernel("uint64[:, ::1], uint64[:, ::1]")
 def first_missed(sets: NDArray[np.uint64], edges: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The first edge that each set does not hit, -1 where it hits all."""
+    """First edge that each set doesn't hit, -1 where it hits all."""
     found = np.full(len(sets), -1, dtype=np.int64)
     for i in range(len(sets)):
         for e in range(len(edges)):

@@ -21,18 +21,18 @@ from tuplewise.gpu_kernels.cpu.hitting_sets import (
 )
 from tuplewise.gpu_kernels.hitting_types import WANTED, Wanted
 
-SAMPLED_EDGES = 48  # uncovered edges looked at for the smallest one
-POLLED_STEPS = 4096  # how often a search looks whether it shall stop
+SAMPLED_EDGES = 48  # uncovered edges among which the smallest is sought
+POLLED_STEPS = 4096  # steps between two looks at the stop flag
 
 
 class Node(NamedTuple):
-    """A node, as `hitting_sets` says.
+    """Node of the search, see `hitting_sets`.
 
     Attributes
     ----------
     masks : uint64 (words, edges), with `offsets`: the uncovered edges, then the critical edges of each vertex
-    safe : bool (chosen vertices,), which keep a critical edge whatever is added
-    chosen, candidates : uint64 (words,), the set, and what may still be added
+    safe : bool (chosen vertices,), whether a vertex keeps a critical edge whatever is added
+    chosen, candidates : uint64 (words,), the set, and the vertices that may still be added
     """
 
     masks: NDArray[np.uint64]
@@ -80,7 +80,7 @@ def _pick(masks, uncovered, first_block, candidates, edge):
 
 @kernel("uint64[:, ::1], int64")
 def edge_bitmaps(masks, vertices):
-    """Which edges hold each vertex: uint64 (vertices, blocks of 64 edges). `masks`: uint64 (edges, words)."""
+    """Bitmap of the edges with each vertex: uint64 (vertices, blocks of 64 edges). `masks`: uint64 (edges, words)."""
     has = np.zeros((vertices, max(1, -(-masks.shape[0] // 64))), dtype=np.uint64)
     for i in range(masks.shape[0]):
         bit = np.uint64(1) << np.uint64(i % 64)
@@ -94,9 +94,9 @@ def edge_bitmaps(masks, vertices):
 
 @helper
 def _next_witness(has, start, last, added, number, own):
-    """First edge from `start` before `last` that holds no added vertex other than `own` (which it holds), or -1.
+    """First edge, from `start` on and before `last`, whose only added vertex is `own`; -1 where there is none.
 
-    With `own` -1: an edge that holds no added vertex.
+    With `own` -1: first edge without added vertices.
     """
     b = start // 64
     low = ~((np.uint64(1) << np.uint64(start % 64)) - np.uint64(1))
@@ -118,12 +118,12 @@ def _next_witness(has, start, last, added, number, own):
 
 @helper
 def _still_minimal(has, first, last, added, number, witness, child_witness, held, vertex):
-    """Whether each vertex keeps a critical edge when `vertex`, the last of `added`, joins; moves the witnesses on.
+    """Tell whether each vertex keeps a critical edge when `vertex`, the last of `added`, joins; moves the witnesses on.
 
-    Vertices chosen above this search have their critical edges at `first[x]` to `last[x]`; those of `added` have theirs
-    among the edges that were uncovered at its start, before `last[-1]`.
+    The critical edges of vertices chosen above this search are at `first[x]` to `last[x]`. Those of `added` vertices
+    are among the edges uncovered at the start of the search, before `last[-1]`.
     """
-    outer = len(first) - 1  # the last entry is the range of the uncovered edges
+    outer = len(first) - 1  # the last range is that of the uncovered edges
     for x in range(held):
         edge = witness[x]
         if (has[vertex, edge // 64] >> np.uint64(edge % 64)) & np.uint64(1):
@@ -138,7 +138,8 @@ def _still_minimal(has, first, last, added, number, witness, child_witness, held
 
 @helper
 def _cover(uncovered, out, hits, first_block):
-    """Take the edges that the new vertex hits from the uncovered ones; returns (first hit or -1, first block left)."""
+    """Remove the edges that the new vertex hits from the uncovered ones; returns (first hit or -1, first block
+    left)."""
     hit = np.int64(-1)
     blocks = len(out)
     for b in range(first_block, blocks):
@@ -155,10 +156,10 @@ def _cover(uncovered, out, hits, first_block):
 
 @kernel(f"{NODE}, boolean, {WANTED}, uint64[:, ::1], int64, boolean[::1]")
 def search_node(node: Node, symmetric, wanted: Wanted, found, count, stop):
-    """All minimal hitting sets below a node with an uncovered edge, appended to `found`; returns (found, count).
+    """Append all minimal hitting sets below a node with an uncovered edge to `found`; returns (found, count).
 
-    Uncovered edges are a bitmap for each level. A critical edge of each vertex is kept as witness; only when a new
-    vertex hits it, the next one is sought, from there on: earlier edges are lost for the whole subtree.
+    Each level has a bitmap of uncovered edges. One critical edge of each vertex is kept as its witness. When a new
+    vertex hits the witness, the next one is sought behind it, since earlier edges stay lost in the whole subtree.
     """
     vertices, offsets, safe = wanted.atoms, node.offsets, node.safe
     mirror, group_masks, exclusive, max_groups = wanted.mirror, wanted.group_masks, wanted.exclusive, wanted.max_groups
@@ -178,7 +179,7 @@ def search_node(node: Node, symmetric, wanted: Wanted, found, count, stop):
     last_edge[outer] = offsets[1]
     edges = offsets[1]
     blocks = -(-edges // 64)
-    depths = min(vertices, edges) + 2  # each vertex that is added takes a critical edge of its own
+    depths = min(vertices, edges) + 2  # each added vertex needs a critical edge of its own
     uncovered = np.empty((depths, blocks), dtype=np.uint64)
     first_block = np.zeros(depths, dtype=np.int64)
     witness = np.empty((depths, outer + vertices + 1), dtype=np.int64)
@@ -272,7 +273,8 @@ def search_node(node: Node, symmetric, wanted: Wanted, found, count, stop):
 def _finish_stage(open_, first, second, branch_at, stage, depth, reopen):
     """Go on to the branch with both mirrored vertices, or to the next vertex.
 
-    `reopen` is False where the vertex left another without a critical edge: it will below, too, so it stays closed.
+    `reopen` is False where the vertex left another one without a critical edge. It would do so further below too, so it
+    stays closed.
     """
     vertex, partner = first[depth, branch_at[depth]], second[depth, branch_at[depth]]
     if partner >= 0 and stage[depth] == 0 and reopen:
@@ -288,7 +290,7 @@ def _finish_stage(open_, first, second, branch_at, stage, depth, reopen):
 
 @kernel(f"{NODE}, uint64[::1], int64, int64, {WANTED}")
 def child_node(node: Node, open_, vertex, partner, wanted: Wanted):
-    """The status of the node with `vertex` (and `partner`, unless -1) added, and that node."""
+    """Add `vertex` (and `partner`, unless -1) to a node; returns the status and the new node."""
     chosen = node.chosen.copy()
     set_bit(chosen, vertex)
     candidates = open_.copy()

@@ -1,9 +1,9 @@
-"""Compiled parts of the enumeration of minimal hitting sets: sub-problems as lists of edge masks.
+"""Compiled parts of the enumeration of minimal hitting sets, with sub-problems as lists of edge masks.
 
-A *node* is a partial hitting set X with what is still to be decided: the edges that X does not hit, and for every
-vertex of X the edges that only it hits (its critical edges), all restricted to the vertices that may still be added.
-Lists are arrays of masks, word-major: uint64 (words, edges), the uncovered edges first, then the critical edges of
-each vertex; `offsets` int64 (lists + 1,) says where each list begins.
+A *node* is a partial hitting set X with lists of edges: those that X doesn't hit, and for every vertex of X those that
+only this vertex hits (its critical edges). Edges are restricted to the vertices that may still be added. Lists are
+arrays of masks, word-major: uint64 (words, edges), first the uncovered edges, then the critical edges of each vertex;
+`offsets`, int64 (lists + 1,), has the start of each list.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from tuplewise.gpu_kernels.cpu.bits import bits_in, clear_bit, lowest_bit
 from tuplewise.gpu_kernels.cpu.hashing import mix_word
 
 OK = 0
-NOT_MINIMAL = 1  # a vertex has lost its last critical edge: so it has in every extension
+NOT_MINIMAL = 1  # a vertex has lost its last critical edge, and so it has in every extension
 DEAD = 2  # an edge can't be hit any more
 
-HASH_FROM = 24  # lists shorter than this are only compared pairwise
-PAIRWISE_TO = 200  # lists longer than this are only freed of equal masks
+HASH_FROM = 24  # masks of a list below which equal ones are found pairwise, not by hashes
+PAIRWISE_TO = 200  # masks of a list above which only equal ones are dropped, not supersets
 
 
 @helper
 def narrow_candidates(chosen, candidates, group_masks, exclusive, max_groups):
-    """Take out of `candidates` what no set that is wanted can add to `chosen`.
+    """Remove from `candidates` the vertices that no wanted set can add to `chosen`.
 
-    The last open vertex of a group (all outcomes of a column pair excluded is a trivial rule); with `exclusive`, every
-    other vertex of a group that is touched; and other groups, once `max_groups` are touched.
+    These are: the last open vertex of a group (excluding all outcomes of a column pair makes a trivial rule); with
+    `exclusive`, the other vertices of a touched group; and all other groups, once `max_groups` are touched.
     """
     words, groups = candidates.shape[0], group_masks.shape[0]
     touched = 0
@@ -56,7 +56,7 @@ def narrow_candidates(chosen, candidates, group_masks, exclusive, max_groups):
 
 @helper
 def pair_allowed(chosen, vertex, partner, wanted):
-    """Whether a vertex and its mirror may be added together: not where that makes their group trivial or shared."""
+    """Tell whether a vertex and its mirror may be added together: no where that makes their group trivial or shared."""
     g = wanted.group[vertex]
     if wanted.group[partner] != g:
         return True
@@ -70,9 +70,9 @@ def pair_allowed(chosen, vertex, partner, wanted):
 
 @helper
 def merge_equal(masks, weights, first, last):
-    """Keep one of equal masks in `masks[:, first:last]`, in place, with the weight of all; returns the new end.
+    """Keep one of equal masks in `masks[:, first:last]`, in place, with the sum of their weights; returns the new end.
 
-    `weights`: int64, of each mask; empty where masks have none.
+    `weights`: int64, weight of each mask; empty where masks have no weights.
     """
     words = masks.shape[0]
     weighted = len(weights) > 0
@@ -142,7 +142,7 @@ def _without_supersets(masks: NDArray[np.uint64], first: int, last: int) -> int:
 
 @helper
 def minimal_masks(masks: NDArray[np.uint64], first: int, last: int) -> int:
-    """Drop masks that others make superfluous (equal ones; supersets, where the list is short); returns the new end."""
+    """Drop redundant masks (equal ones and, in short lists, supersets); returns the new end."""
     if last - first >= HASH_FROM:
         last = merge_equal(masks, np.empty(0, dtype=np.int64), first, last)
     if 1 < last - first <= PAIRWISE_TO:
@@ -152,9 +152,9 @@ def minimal_masks(masks: NDArray[np.uint64], first: int, last: int) -> int:
 
 @helper
 def add_vertex(masks, offsets, safe, vertex, candidates):
-    """The node that has `vertex` added to X, its lists restricted to `candidates`.
+    """Add `vertex` to X and restrict the lists to `candidates`.
 
-    Returns (status, masks, offsets, safe). `safe` says which vertices of X keep a critical edge whatever is added:
+    Returns (status, masks, offsets, safe). `safe` marks the vertices of X that keep a critical edge whatever is added;
     their lists are empty.
     """
     words, total = masks.shape
@@ -221,10 +221,10 @@ def smallest_edge(masks: NDArray[np.uint64], edges: int) -> int:
 
 @kernel("uint64[::1], int64[::1], boolean, int64[::1], int64[::1]")
 def branches(edge, mirror, symmetric, first, second):
-    """The vertices to branch on for an edge: writes pairs (vertex, partner) and returns their number.
+    """Write the branches of an edge, pairs (vertex, partner), and return their number.
 
-    Where the node is symmetric (closed under the exchange of t and u), the partner is the mirror of a vertex that isn't
-    its own mirror, else -1; an orbit that the edge touches twice is listed once.
+    In a symmetric node (closed under the exchange of t and u), the partner of a vertex is its mirror, or -1 where it is
+    its own mirror; an orbit that the edge touches twice is listed once. In other nodes the partner is -1.
     """
     words = len(edge)
     count = 0
@@ -245,7 +245,7 @@ def branches(edge, mirror, symmetric, first, second):
 
 @helper
 def close_branches(open_, first, second, count):
-    """No vertex of a branch is open before its turn is over: so each set is found once."""
+    """Close the vertices of all branches; each opens when its turn is over, so that each set is found once."""
     for k in range(count):
         clear_bit(open_, first[k])
         if second[k] >= 0:

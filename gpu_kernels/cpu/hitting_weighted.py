@@ -23,20 +23,20 @@ from tuplewise.gpu_kernels.cpu.hitting_sets import (
 from tuplewise.gpu_kernels.hitting_types import BOUND, WANTED, Bound, Wanted
 
 HASH_FROM = 16
-ROUNDING = 1.0 + 1e-12  # of products of chances
+ROUNDING = 1.0 + 1e-12  # tolerance for products of chances
 
 
 class WeightedNode(NamedTuple):
-    """A node of the weighted search, see `hitting_sets`.
+    """Node of the weighted search, see `hitting_sets`.
 
     Attributes
     ----------
     masks : uint64 (words, edges), with `offsets`: the uncovered edges, then the critical edges of each vertex
     weights : int64 (edges,)
     lost : int, weight of the edges that can't be hit any more
-    kept : int64 (chosen vertices,), weight of critical edges of each vertex that nothing can take from it
-    path : int64 (chosen vertices,)
-    chosen, candidates : uint64 (words,), the set, and what may still be added
+    kept : int64 (chosen vertices,), weight of each vertex's critical edges that no addition can hit
+    path : int64 (chosen vertices,), the chosen vertices in order
+    chosen, candidates : uint64 (words,), the set, and the vertices that may still be added
     """
 
     masks: NDArray[np.uint64]
@@ -56,7 +56,7 @@ NODE = (
 
 @helper
 def _allowed(path, without, bound, group):
-    """What the vertices of a path may leave unhit, but for the one at a place."""
+    """Weight that the vertices of a path, without the one at a place, may leave unhit."""
     if len(bound.chances) == 0:
         return bound.budget
     patterns = np.zeros(len(bound.chances), dtype=np.int64)
@@ -74,7 +74,7 @@ def _allowed(path, without, bound, group):
 
 @kernel(f"int64[::1], int64[::1], {BOUND}")
 def budgets_of(path, group, bound: Bound):
-    """What a path of vertices may leave unhit, and what it may without each of them; int64 (vertices + 1,)."""
+    """Weights that a path of vertices may leave unhit: with all of them, then without each; int64 (vertices + 1,)."""
     budgets = np.empty(len(path) + 1, dtype=np.int64)
     for i in range(len(path) + 1):
         budgets[i] = _allowed(path, i - 1, bound, group)
@@ -83,12 +83,13 @@ def budgets_of(path, group, bound: Bound):
 
 @kernel(f"{NODE}, int64[::1], int64, uint64[::1]")
 def restrict_weighted(node: WeightedNode, budgets, vertex, candidates):
-    """What a node comes to with `vertex` added (none where it is -1), its lists restricted to `candidates`.
+    """Add `vertex` (unless -1) to a node and restrict its lists to `candidates`.
 
-    `budgets` are of the path with `vertex`, see `budgets_of`; they fall as vertices are added. So what is lost for
-    the node is lost for all below it, and a vertex that is needed here stays needed. Edges that can't be hit any more
-    are counted in `lost` and `kept` and leave the lists. Returns
-    (status, masks, weights, offsets, lost, kept, weight of the uncovered edges).
+    `budgets` belong to the path with `vertex`, see `budgets_of`. They fall as vertices are added, so weight lost here
+    stays lost below, and a vertex needed here stays needed. Edges that can't be hit any more are added to `lost` and
+    `kept`, and leave the lists.
+
+    Returns (status, masks, weights, offsets, lost, kept, weight of the uncovered edges).
     """
     masks, weights, offsets, lost, kept = node.masks, node.weights, node.offsets, node.lost, node.kept
     words, total = masks.shape
@@ -145,7 +146,7 @@ def restrict_weighted(node: WeightedNode, budgets, vertex, candidates):
         if lost + open_weight + sure + loose <= budgets[x]:
             return NOT_MINIMAL, out, out_weights, new_offsets, lost, new_kept, open_weight
         if lost + sure > budgets[x]:
-            end = begin  # whatever is added, this vertex stays needed
+            end = begin  # this vertex stays needed whatever is added
         elif end - begin >= HASH_FROM:
             end = merge_equal(out, out_weights, begin, end)
         new_kept[x - 1] = sure
@@ -155,7 +156,8 @@ def restrict_weighted(node: WeightedNode, budgets, vertex, candidates):
 
 @kernel("uint64[:, ::1], int64[::1], int64, int64")
 def pick_weighted(masks, weights, edges, spare):
-    """The edge to branch on: of those too heavy to leave unhit the one with fewest vertices, else the heaviest."""
+    """Pick the edge to branch on: of the edges too heavy to stay unhit the one with fewest vertices, else the heaviest
+    edge."""
     best, best_size, heavy = 0, 1 << 30, False
     for i in range(edges):
         must = weights[i] > spare
@@ -189,7 +191,7 @@ def _append(found, unhit, count, chosen, weight):
 
 @kernel(f"{NODE}, boolean, {WANTED}, {BOUND}, uint64[:, ::1], int64[::1], int64, boolean[::1]")
 def search_weighted(node: WeightedNode, symmetric, wanted: Wanted, bound: Bound, found, unhit, count, stop):
-    """All wanted sets below a node whose unhit edges weigh more than the bound, appended to `found` and `unhit`."""
+    """Append all wanted sets below a node to `found` and `unhit`; the node's unhit edges weigh more than the bound."""
     first = np.zeros(wanted.atoms, dtype=np.int64)
     second = np.zeros(wanted.atoms, dtype=np.int64)
     budgets = budgets_of(node.path, wanted.group, bound)
@@ -230,8 +232,8 @@ def search_weighted(node: WeightedNode, symmetric, wanted: Wanted, bound: Bound,
 
 @kernel(f"{NODE}, uint64[::1], int64, int64, {WANTED}, {BOUND}")
 def weighted_child(node: WeightedNode, open_, vertex, partner, wanted: Wanted, bound: Bound):
-    """The status of the node with `vertex` (and `partner`, unless -1) added, that node, what it leaves unhit and what
-    it may."""
+    """Add `vertex` (and `partner`, unless -1) to a node; returns the status, the new node, the weight that it leaves
+    unhit, and the weight that it may leave unhit."""
     chosen = node.chosen.copy()
     set_bit(chosen, vertex)
     candidates = open_.copy()
@@ -247,7 +249,7 @@ def weighted_child(node: WeightedNode, open_, vertex, partner, wanted: Wanted, b
         set_bit(between, partner)
     status, masks, weights, offsets, lost, kept, weight = restrict_weighted(node, budgets, vertex, between)
     if status == OK and partner >= 0:
-        if lost + weight <= budgets[0]:  # one of the two is enough, so both are not minimal
+        if lost + weight <= budgets[0]:  # one of the two is enough, so the set with both isn't minimal
             return NOT_MINIMAL, node, lost + weight, budgets[0]
         between_node = WeightedNode(masks, weights, offsets, lost, kept, path, chosen, between)
         path = _with(path, partner)
@@ -261,7 +263,7 @@ def weighted_child(node: WeightedNode, open_, vertex, partner, wanted: Wanted, b
 
 @helper
 def _with(path, vertex):
-    """A path with one more vertex."""
+    """Path with one more vertex."""
     longer = np.empty(len(path) + 1, dtype=np.int64)
     copy(path, longer)
     longer[len(path)] = vertex

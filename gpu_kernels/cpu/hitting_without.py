@@ -1,4 +1,5 @@
-"""Minimal hitting sets after edges have gone: what misses one of these is searched, the given ones stay or fall."""
+"""Minimal hitting sets after edges were removed: new sets that miss a removed edge, and the given sets that stay
+minimal."""
 
 from __future__ import annotations
 
@@ -19,16 +20,17 @@ def run(
     edges: NDArray[np.uint64], removed: NDArray[np.uint64], symmetric: NDArray[np.bool_], wanted: Wanted,
     control: Control,
 ) -> tuple[NDArray[np.uint64], bool]:  # fmt: skip
-    """The minimal hitting sets of `edges` that miss some edge of `removed`: uint64 (N, words), complete.
+    """Find the minimal hitting sets of `edges` that miss some edge of `removed`: uint64 (N, words), complete.
 
-    A set comes once for each removed edge that it misses. `symmetric`: bool (removed,), where an edge is its own
-    mirror; then one set of each mirror pair is found.
+    A set is returned once for each removed edge that it misses. `symmetric`: bool (removed,), True where an edge is its
+    own mirror and one set of each mirror pair is wanted.
 
     Notes
     -----
-    A set that misses e is a minimal hitting set of {f - e : f in edges}, and each of these is one. Few of these
-    differences are minimal, and only those are searched.
-    Cost for each removed edge: edges times minimal differences, at most, and the search.
+    The minimal hitting sets of `edges` that miss e are exactly the minimal hitting sets of {f - e : f in edges}. Few of
+    these differences are minimal, and the search uses only those.
+
+    Cost for each removed edge: at most edges x minimal differences, and the search.
     """
     found: list[NDArray[np.uint64]] = []
 
@@ -43,10 +45,10 @@ def run(
 def still_minimal(
     sets: NDArray[np.uint64], edges: NDArray[np.uint64], removed: NDArray[np.uint64], vertices: int, control: Control
 ) -> NDArray[np.bool_]:
-    """Whether sets that were minimal for `edges` and `removed` are minimal for `edges`: bool (sets,).
+    """Tell whether sets that were minimal for `edges` and `removed` are minimal for `edges`: bool (sets,).
 
-    Cost: sets times removed edges; and for sets that lose a critical edge, edges / 64 words for each vertex in which
-    one differs from the one before it.
+    Cost: sets x removed edges; for sets that lose a critical edge also edges / 64 words for each vertex in which a set
+    differs from the one before it.
     """
     stays = np.ones(len(sets), dtype=np.bool_)
     parts = [part for part in np.array_split(np.arange(len(sets)), 4 * control.threads) if len(part)]
@@ -63,7 +65,7 @@ def still_minimal(
 
 @helper
 def minimal_differences(edges: NDArray[np.uint64], lost: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The minimal masks among `edges & ~lost`, each once, small ones first: uint64 (N, words)."""
+    """Minimal masks among `edges & ~lost`, distinct, small ones first: uint64 (N, words)."""
     words = edges.shape[1]
     sizes = np.zeros(len(edges), dtype=np.int64)
     ends = np.zeros(64 * words + 2, dtype=np.int64)
@@ -97,7 +99,7 @@ def minimal_differences(edges: NDArray[np.uint64], lost: NDArray[np.uint64]) -> 
 
 @kernel(f"uint64[:, ::1], uint64[::1], boolean, {WANTED}, boolean[::1]")
 def _missing(edges, lost, symmetric, wanted: Wanted, stop):
-    """The minimal hitting sets of `edges` that miss `lost`: uint64 (N, words)."""
+    """Minimal hitting sets of `edges` that miss `lost`: uint64 (N, words)."""
     words = len(lost)
     found = np.zeros((1, words), dtype=np.uint64)
     if len(edges) == 0:
@@ -118,7 +120,8 @@ def _missing(edges, lost, symmetric, wanted: Wanted, stop):
 
 @kernel("const uint64[:, ::1], uint64[:, ::1]")
 def _losing(sets, removed):
-    """Which sets share just one vertex with a removed edge: no others lose a critical edge. bool (sets,)."""
+    """Mark the sets that share exactly one vertex with a removed edge, since only these lose a critical edge: bool
+    (sets,)."""
     result = np.zeros(len(sets), dtype=np.bool_)
     for i in range(len(sets)):
         for e in range(len(removed)):
@@ -136,7 +139,7 @@ def _losing(sets, removed):
 
 @kernel("int16[:, ::1], int64[::1], uint64[:, ::1]")
 def _minimal(paths, lengths, has):
-    """Whether each vertex of each set hits an edge that no other of the set hits: bool (sets,)."""
+    """Tell whether each vertex of each set hits an edge that no other of the set hits: bool (sets,)."""
     result = np.empty(len(paths), dtype=np.bool_)
     hit = np.zeros((paths.shape[1] + 1, has.shape[1]), dtype=np.uint64)
     once = np.zeros_like(hit)
@@ -161,7 +164,7 @@ def _minimal(paths, lengths, has):
 
 @helper
 def _meet(once, own):
-    """Whether two bitmaps share a bit; most that do share one soon."""
+    """Tell whether two bitmaps share a bit; most that do share an early one."""
     b = 0
     while b < len(once) and once[b] & own[b] == 0:
         b += 1

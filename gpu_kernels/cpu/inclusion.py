@@ -1,4 +1,4 @@
-"""Intersections of clusters and common values on the CPU: each task has some attributes, or some clusters."""
+"""Intersections of clusters and counts of common values on the CPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tuplewise.gpu_kernels.cpu.threads import run_tasks
 
 @kernel("uint64[:, ::1], int64, uint64[:, ::1]")
 def intersect_word(masks, w, common):
-    """common[a] &= each mask that has attribute a, for the attributes of word w."""
+    """Intersect clusters: common[a] &= each mask with attribute a, for the attributes of word w."""
     for c in range(masks.shape[0]):
         word = masks[c, w]
         while word != 0:
@@ -27,9 +27,9 @@ def intersect_word(masks, w, common):
 
 @kernel("uint64[:, ::1], int64[::1], int64, int64[::1], int64[:, ::1]")
 def count_word(masks, values, w, members, counts):
-    """counts[a, b] += values of each cluster that has a and b, for the attributes a of word w.
+    """Count common values: counts[a, b] += values of each cluster with a and b, for the attributes a of word w.
 
-    `members` int64 (attributes,) is room for the attributes of a cluster.
+    `members`, int64 (attributes,), is room for the attributes of a cluster.
     """
     for c in range(masks.shape[0]):
         word = masks[c, w]
@@ -50,7 +50,7 @@ def count_word(masks, values, w, members, counts):
 
 
 def intersect(masks: NDArray[np.uint64], common: NDArray[np.uint64], control: Control) -> None:
-    """common[a] = intersection of the clusters that have a; given as all ones, uint64 (attributes, words)."""
+    """Write common[a] = intersection of the clusters with a: uint64 (attributes, words), all ones before."""
 
     def work(w: int) -> None:
         intersect_word(masks, w, common)
@@ -61,7 +61,7 @@ def intersect(masks: NDArray[np.uint64], common: NDArray[np.uint64], control: Co
 def count(
     masks: NDArray[np.uint64], values: NDArray[np.int64], counts: NDArray[np.int64], control: Control
 ) -> None:
-    """counts[a, b] = values of the clusters that have both; given as zeros, int64 (attributes, attributes)."""
+    """Write counts[a, b] = values of the clusters with both: int64 (attributes, attributes), zeros before."""
 
     def make_worker() -> Callable[[int], None]:
         members = np.empty(len(counts), dtype=np.int64)

@@ -1,7 +1,10 @@
-"""What all joins on the CPU have in common: counting in stretches of left rows, listing in two passes, finding some.
+"""Common part of all joins on the CPU: counting in stretches of left rows, listing in two passes, finding some pairs.
 
-An algorithm says how many partners some left rows have together (`count_part`); what it looks up for chosen ones
-(`ask`), how many partners that makes and which (`list_partners`); and the first pairs (`fill`).
+An algorithm implements four methods. `count_part` counts the partners of a stretch of left rows. `ask` looks up chosen
+left rows. `list_partners` counts or lists their partners. `fill` finds the first pairs.
+
+Partners are listed as 64-bit keys, key = k << 32 | right row for left row number k, so k = key >> 32 and right row =
+key & (2^32 - 1).
 """
 
 from __future__ import annotations
@@ -35,15 +38,15 @@ COMPARED = "Compared(int64[::1], int64[::1], int64[::1])"
 
 
 def compared_by(comparisons: list[Comparison]) -> Compared:
-    """The comparisons as arrays."""
+    """Arrays of the comparisons."""
     terms = np.array([(c.left, c.right, c.outcomes) for c in comparisons], dtype=np.int64).reshape(-1, 3)
     return Compared(*np.ascontiguousarray(terms.T))
 
 
 class CpuJoin(ABC):
-    """A join on the CPU."""
+    """Join on the CPU."""
 
-    task_rows = 1 << 16  # left rows that one thread takes at a time
+    task_rows = 1 << 16  # left rows of a task
 
     def __init__(
         self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
@@ -53,30 +56,31 @@ class CpuJoin(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Build what the algorithm needs."""
+        """Build the algorithm's own structures."""
 
     @abstractmethod
     def count_part(self, first: int, last: int, counts: NDArray[np.int64], sign: int) -> int:
-        """Pairs of the left places [first, last); `counts`, where it isn't empty, as in `PairJoin`."""
+        """Count the pairs of the left places [first, last); `counts`, unless empty, is as in `PairJoin`."""
 
     @abstractmethod
     def list_partners(self, query: Any, offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
-        """Partners of the left rows of a query.
+        """Count or list the partners of the left rows of a query.
 
-        With no keys how many the k-th has, into offsets[k + 1], given as zeros; else themselves, from offsets[k] on, as
-        (number of the left row) << 32 | right row.
+        Without keys: the number of partners of the k-th row into offsets[k + 1], zeros before. With keys: the partners,
+        from offsets[k] on, as k << 32 | right row.
         """
 
     @abstractmethod
     def fill(self, found: NDArray[np.int32]) -> int:
-        """Fill `found` with pairs of different rows; returns how many there are."""
+        """Fill `found` with pairs of different rows; returns how many."""
 
     def ask(self, rows: NDArray[np.int32]) -> Any:
-        """What is looked up for these left rows: themselves, and the clusters of all rows."""
+        """Query of these left rows: the rows themselves, and the clusters of all rows."""
         return rows, clusters_of_rows(self.pairs, self.codes.shape[1])
 
     def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
-        """Counted on all threads. Raises TimeoutError where the deadline came first: a part of a count is no count."""
+        """Count on all threads. Raises TimeoutError where the deadline passed first, since a partial count is
+        useless."""
         firsts = range(0, len(self.pairs.left), self.task_rows)
         totals = [0] * len(firsts)
         added = NO_COUNTS if counts is None else counts
@@ -105,7 +109,7 @@ class CpuJoin(ABC):
 
 
 def ordered_side(pairs: ClusterPairs, codes: NDArray[np.int32], column: int, side: str) -> NDArray[np.int32]:
-    """Rows of a side in order of (cluster, code, place); worked out once for a side and column."""
+    """Rows of a side in order of (cluster, code, place); computed once for a side and column."""
     key = ("order", "both" if pairs.reflexive else side, column)
     members, offsets = (pairs.left, pairs.left_offsets) if side == "left" else (pairs.right, pairs.right_offsets)
     return _kept(pairs, key, lambda: order_by(members, offsets, codes[column]))
@@ -123,7 +127,7 @@ def clusters_of_rows(pairs: ClusterPairs, rows: int) -> NDArray[np.int32]:
 
 
 def _kept(pairs: ClusterPairs, key: Any, make: Callable[[], NDArray[np.int32]]) -> NDArray[np.int32]:
-    """What is kept with cluster pairs, or made now."""
+    """Value kept with cluster pairs; made at the first call."""
     if key not in pairs.kept:
         pairs.kept[key] = make()
     kept: NDArray[np.int32] = pairs.kept[key]

@@ -1,10 +1,16 @@
-"""A k-d tree over the right rows of each cluster: the partners of a row are those in a box, one side an inequality.
+"""K-d tree over the right rows of each cluster. The partners of a row are the right rows in a box, with one dimension
+for each inequality.
+
+A box is a closed interval [low, high] of right codes for each comparison of the left code t:
+    t.A <  u.A   [t + 1, highest]        t.A >  u.A   [lowest, t - 1]
+    t.A <= u.A   [t,     highest]        t.A >= u.A   [lowest, t]
+A node with the bounds [l, h] is apart from the box where h < low or l > high in some dimension, and inside it where low
+<= l and h <= high in all.
 
 Source: Bentley, "Multidimensional binary search trees used for associative searching", CACM 18(9), 1975; its use for
 denial constraints is that of Rapidash (Liu et al., PVLDB 17(8), 2024). Departures: the tree is built at once and
-balanced (medians of one column after the other, boxes as tight as the rows in them), so sorted input is no harm;
-nodes that lie wholly in the box are counted without descending; all operators become closed intervals of integer
-codes.
+balanced (medians of one column after the other, bounds as tight as the rows in them), so sorted input does no harm;
+nodes inside the box are counted without descending; all operators become closed intervals of integer codes.
 """
 
 from __future__ import annotations
@@ -20,16 +26,16 @@ from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers
 from tuplewise.gpu_kernels.cpu.joins import COMPARED, NO_COUNTS, Compared, CpuJoin, compared_by
 from tuplewise.gpu_kernels.join_types import EQUAL, LESS
 
-LEAF = 16  # rows of a leaf at most
-DEEPEST = 128  # a descent holds at most one node a level beside the current one
+LEAF = 16  # most rows of a leaf
+DEEPEST = 128  # nodes on the stack at most: one a level beside the current one
 LOWEST, HIGHEST = -2147483648, 2147483647
 
 
 class Trees(NamedTuple):
-    """A tree for each cluster.
+    """Trees of all clusters.
 
-    Node k holds rows[starts[k]:ends[k]] in the box lows[k] .. highs[k]; its children are children[k] and the next
-    node, 0 where it is a leaf.
+    Node k has the rows rows[starts[k]:ends[k]], with codes within lows[k] .. highs[k]. Its children are children[k] and
+    children[k] + 1; a leaf has 0.
 
     Attributes
     ----------
@@ -53,9 +59,9 @@ TREES = "Trees(int32[::1], int64[::1], int64[::1], int64[::1], int64[::1], int32
 
 @helper
 def split_at_median(rows, column, low, high):
-    """Put the median of rows[low:high] by (code, row) at its place, smaller ones before it; returns the place.
+    """Partition rows[low:high] by its median in order of (code, row), as quickselect does; returns the median's place.
 
-    Ties go by row, so that which rows a node holds does not depend on how it is found.
+    Ties are broken by row, so the rows of a node don't depend on the order of the input.
     """
     wanted = (low + high) >> 1
     last = high - 1
@@ -84,7 +90,7 @@ def split_at_median(rows, column, low, high):
 
 @kernel("int64[::1]")
 def nodes_needed(offsets):
-    """Nodes of the trees of all clusters, at most."""
+    """Upper bound of the number of nodes of all trees: each has at most 2 x (least power of two >= rows / LEAF)."""
     total = 0
     for c in range(len(offsets) - 1):
         leaves = 1
@@ -96,7 +102,7 @@ def nodes_needed(offsets):
 
 @kernel(f"int64[::1], const int32[:, ::1], int64[::1], {TREES}")
 def build_trees(offsets, codes, columns, trees: Trees):
-    """Fill the trees, one for each cluster: rows are put in their order, ascending in a leaf."""
+    """Build the trees: rows are permuted into the trees' order, ascending within a leaf."""
     rows, roots, starts, ends, children, lows, highs = trees
     nodes = 0
     stack = np.empty((DEEPEST, 2), dtype=np.int64)
@@ -134,7 +140,7 @@ def build_trees(offsets, codes, columns, trees: Trees):
 
 @helper
 def set_box(row, codes, lcolumns, outcomes, box):
-    """The closed interval of right codes that each comparison leaves; False where one is empty by itself."""
+    """Set the closed interval of right codes that each comparison allows."""
     for d in range(len(lcolumns)):
         code = np.int64(codes[lcolumns[d], row])
         box[d, 0], box[d, 1] = LOWEST, HIGHEST
@@ -146,9 +152,10 @@ def set_box(row, codes, lcolumns, outcomes, box):
 
 @helper
 def search_box(root, box, codes, rcolumns, trees, skip, limit, number, at, keys):
-    """Right rows in the box, at most `limit` (negative: all), without row `skip`; returns how many.
+    """Find the right rows in the box, at most `limit` (negative: all), without row `skip`; returns how many.
 
-    Written from `at` on as `number` << 32 | row where `keys` has room, else counted only. Second result: nodes seen.
+    Rows are written to `keys` from `at` on, as `number` << 32 | row; where `keys` is empty they are only counted.
+    Second result: number of nodes visited.
     """
     rows, _, starts, ends, children, lows, highs = trees
     stack = np.empty(DEEPEST, dtype=np.int64)
@@ -196,7 +203,7 @@ def search_box(root, box, codes, rcolumns, trees, skip, limit, number, at, keys)
     f"int32[::1], int32[::1], const int32[:, ::1], {COMPARED}, {TREES}, int64, int64, int64, int64[::1], int64"
 )
 def count_boxes(left, clusters, codes, compared: Compared, trees: Trees, first, last, step, counts, sign):
-    """Pairs of every `step`-th left row of [first, last); second result: nodes seen."""
+    """Count the pairs of every `step`-th left row of [first, last). Second result: number of nodes visited."""
     lcolumns, rcolumns, outcomes = compared
     roots = trees.roots
     box = np.empty((len(lcolumns), 2), dtype=np.int64)
@@ -216,7 +223,7 @@ def count_boxes(left, clusters, codes, compared: Compared, trees: Trees, first, 
 
 @kernel(f"int32[::1], int32[::1], const int32[:, ::1], {COMPARED}, {TREES}, int64[::1], uint64[::1]")
 def list_boxes(lefts, clusters, codes, compared: Compared, trees: Trees, offsets, keys):
-    """Partners of these left rows: their numbers into `offsets` where `keys` is empty, else themselves."""
+    """Count the partners of left row k into offsets[k + 1] where `keys` is empty, else list them in `keys`."""
     lcolumns, rcolumns, outcomes = compared
     roots = trees.roots
     box = np.empty((len(lcolumns), 2), dtype=np.int64)
@@ -251,7 +258,7 @@ def find_boxes(left, clusters, codes, compared: Compared, trees: Trees, found):
 
 
 class KdTreeJoin(CpuJoin):
-    """One or more inequalities."""
+    """Join of one or more inequalities."""
 
     task_rows = 4096
 
@@ -271,7 +278,7 @@ class KdTreeJoin(CpuJoin):
         build_trees(pairs.right_offsets, self.codes, self._compared.right, self._trees)
 
     def nodes_for(self, sample_rows: int) -> float:
-        """Nodes that a left row meets on average, by a sample of the left rows: what counting will cost."""
+        """Estimate the cost of counting: average number of nodes that a left row visits, from a sample of left rows."""
         n = len(self.pairs.left)
         step = max(1, n // max(1, sample_rows))
         _, nodes = self._count(0, n, step, NO_COUNTS, 1)

@@ -1,5 +1,5 @@
-"""Next level of a lattice of contexts: two contexts that differ in their lowest attribute are joined, the others of the
-subsets are looked up, and the targets that are open for all of them stay open."""
+"""Next level of a lattice of contexts. Two contexts that differ only in their lowest attribute are joined, the other
+subsets of the union are looked up, and the targets that are open for all subsets stay open."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ FIRST_CAPACITY = 256
 
 
 def run(contexts: Mask, open_: Mask, control: Control) -> tuple[Mask, Mask] | None:
-    """Contexts of one attribute more, ascending, and their open targets; None where a deadline came first.
+    """Contexts with one attribute more, ascending, and their open targets; None where the deadline passed first.
 
-    `contexts`: uint64 (contexts, words), all of one size above 0, ascending (the last word the most significant);
-    `open_`: uint64 (contexts, target words), no row 0.
+    `contexts`: uint64 (contexts, words), all of one size above 0, ascending (last word most significant); `open_`:
+    uint64 (contexts, target words), no row all zeros.
 
     Notes
     -----
-    Contexts that agree on all but the lowest attribute are neighbours; joined in order, so are what they make.
-    Cost: the joins, each with its size in look-ups of `target words` words. Memory: 8 bytes a context and the result.
+    Contexts that agree on all but the lowest attribute are adjacent. Joining them in order gives ascending contexts.
+
+    Cost: for each join as many look-ups as its context has attributes, of `target words` words each. Memory: 8 bytes a
+    context, and the result.
     Source: apriori-gen of Agrawal, Srikant, "Fast algorithms for mining association rules", VLDB 1994.
     """
     slots = index_rows(contexts)
@@ -58,20 +60,20 @@ def run(contexts: Mask, open_: Mask, control: Control) -> tuple[Mask, Mask] | No
 
 @helper
 def _lowest(word: np.uint64) -> np.uint64:
-    """The lowest set bit alone."""
+    """Lowest set bit of a word, as a word."""
     return word & (~word + np.uint64(1))
 
 
 @kernel("uint64[:, ::1]")
 def _starts_of_groups(contexts: Mask) -> NDArray[np.int64]:
-    """Where runs of contexts begin that are equal but for their lowest attribute, and the end: int64 (groups + 1,)."""
+    """Offsets of the runs of contexts that are equal but for their lowest attribute: int64 (groups + 1,)."""
     words = contexts.shape[1]
     starts = np.empty(len(contexts) + 1, dtype=np.int64)
     groups = 0
     for row in range(len(contexts)):
         same = row > 0
         if same:
-            mine, other = True, True  # whether the lowest attribute is still to come
+            mine, other = True, True  # whether the lowest attribute hasn't been met yet
             for w in range(words):
                 a, b = contexts[row, w], contexts[row - 1, w]
                 if mine and a:
@@ -90,7 +92,8 @@ def _starts_of_groups(contexts: Mask) -> NDArray[np.int64]:
 
 @kernel("uint64[:, ::1]")
 def index_rows(contexts: Mask) -> NDArray[np.int32]:
-    """A hash table of distinct contexts: int32 (a power of two, at least twice as many), a row or -1."""
+    """Make a hash table of distinct contexts: int32 (a power of two, at least twice as many), entries are rows or
+    -1."""
     size = 4
     while size < 2 * len(contexts):
         size *= 2
@@ -106,7 +109,7 @@ def index_rows(contexts: Mask) -> NDArray[np.int32]:
 
 @helper
 def _row_of(context: Mask, contexts: Mask, slots: NDArray[np.int32]) -> int:
-    """The row of a context, or -1."""
+    """Row of a context, or -1."""
     last_slot = np.uint64(len(slots) - 1)
     slot = hash_words(context) & last_slot
     while slots[slot] >= 0 and not same_words(contexts[slots[slot]], context):
@@ -116,7 +119,7 @@ def _row_of(context: Mask, contexts: Mask, slots: NDArray[np.int32]) -> int:
 
 @helper
 def _intersect(mine: Mask, other: Mask) -> bool:
-    """Keep of `mine` what `other` has, too; whether anything is left."""
+    """Intersect `mine` with `other`, in place; returns whether anything is left."""
     left = np.uint64(0)
     for w in range(len(mine)):
         mine[w] &= other[w]
@@ -126,7 +129,7 @@ def _intersect(mine: Mask, other: Mask) -> bool:
 
 @helper
 def _open_for_all(union: Mask, still: Mask, contexts: Mask, open_: Mask, slots: NDArray[np.int32]) -> bool:
-    """Keep of `still` what is open for each subset of `union` that lacks neither of its two lowest attributes."""
+    """Intersect `still` with the open targets of each subset of `union` that keeps its two lowest attributes."""
     seen = 0
     for w in range(len(union)):
         rest = union[w]
@@ -148,7 +151,7 @@ def _open_for_all(union: Mask, still: Mask, contexts: Mask, open_: Mask, slots: 
 def _join(
     first: int, last: int, starts: NDArray[np.int64], contexts: Mask, open_: Mask, slots: NDArray[np.int32]
 ) -> tuple[Mask, Mask]:
-    """What the contexts of some groups make: contexts and open targets."""
+    """Join the contexts of some groups: contexts and open targets."""
     words, target_words = contexts.shape[1], open_.shape[1]
     found = np.empty((FIRST_CAPACITY, words), dtype=np.uint64)
     stays = np.empty((FIRST_CAPACITY, target_words), dtype=np.uint64)
@@ -175,7 +178,7 @@ def _join(
 
 @kernel("uint64[:, ::1], int64")
 def list_bits(bits: Mask, count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Row and place of each of `count` set bits: int32 (count,) twice, in order."""
+    """Row and place of each of `count` set bits, in order: int32 (count,) each."""
     rows, places = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
     k = 0
     for row in range(len(bits)):
@@ -190,14 +193,14 @@ def list_bits(bits: Mask, count: int) -> tuple[NDArray[np.int32], NDArray[np.int
 
 @kernel("uint64[:, ::1], int32[::1], int32[::1]")
 def clear_bits(bits: Mask, rows: NDArray[np.int32], places: NDArray[np.int32]) -> None:
-    """Clear one bit for each of these."""
+    """Clear one bit for each pair of row and place."""
     for k in range(len(rows)):
         clear_bit(bits[rows[k]], places[k])
 
 
 @kernel("uint64[:, ::1], int32[::1], uint64[:, ::1], uint64[:, ::1], uint64[:, ::1]")
 def clear_masks(contexts: Mask, slots: NDArray[np.int32], bits: Mask, given: Mask, cleared: Mask) -> None:
-    """Clear the bits of each mask in the row of its context, if there is one."""
+    """Clear the bits of each mask in the row of its context, if the context exists."""
     for k in range(len(given)):
         row = _row_of(given[k], contexts, slots)
         if row >= 0:

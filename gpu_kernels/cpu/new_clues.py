@@ -1,4 +1,4 @@
-"""Compiled loop of the CPU twin of clues: keys that threads logged into clues that were not met before."""
+"""Compiled loop of the CPU twin of clues: turning logged keys into clues not met before."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tuplewise.gpu_kernels.cpu.tally import add_row
 from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD
 
 PER_WORD = np.uint64(COMPARISONS_PER_WORD)
-KEY_WORD, SHIFT, BITS = range(3)  # columns of `places`: where the outcome of a comparison lies in a key
+KEY_WORD, SHIFT, BITS = range(3)  # columns of `places`: place of a comparison's outcome in a key
 
 
 @helper
@@ -28,7 +28,7 @@ def _write_clue(key, places, clue):
 
 @helper
 def _write_mirror(key, places, mirror, flips, other):
-    """The key of the exchanged pair. `flips`: an outcome of less is greater there, and the other way round."""
+    """Write the key of the exchanged pair. `flips`: whether a comparison's LESS and GREATER are exchanged there."""
     other[:] = np.uint64(0)
     for g in range(len(places)):
         outcome = _outcome(key, places, mirror[g])
@@ -39,7 +39,7 @@ def _write_mirror(key, places, mirror, flips, other):
 
 @helper
 def _take(seen, taken, found, counts, used, key, hashes):
-    """Take a key; returns the hash table, and whether no earlier call took it."""
+    """Take a key; returns the hash table, and whether the key is new."""
     if len(taken):
         at = key[0, 0] >> np.uint64(32)
         bit = np.uint8(1 << (at & np.uint64(7)))
@@ -62,15 +62,15 @@ def take_new(
 ):  # fmt: skip
     """Write the clues of keys that no earlier call took, and of their mirrors, with their pairs of rows.
 
-    `taken`: uint8 (any,), a bit for each key, which no other thread looks at, unlike `seen`, a byte for each, by which
-    threads tell what need not be logged; where it has no bits, `found`, `counts`, `used` are a hash table of keys.
-    `keys`: uint64 (keys, words), `rows`: int32 (keys, 2); `places`: int64 (comparisons, 3), word of a key, shift, and
-    bits of each outcome. `clues`, `clue_rows` have room for two each. Returns the hash table and how many.
+    `taken`: uint8 (any,), one bit for each key, used by this thread alone. (The shared `seen`, one byte for each key,
+    only saves logging keys again.) Where `taken` is empty, `found`, `counts`, `used` are a hash table of keys. `keys`:
+    uint64 (keys, words), `rows`: int32 (keys, 2); `places`: int64 (comparisons, 3), key word, shift and bits of each
+    outcome. `clues`, `clue_rows`: room for two for each key. Returns the hash table and the number of clues.
     """
     key = np.empty((keys.shape[1], 1), dtype=np.uint64)
     other = np.empty((keys.shape[1], 1), dtype=np.uint64)
     hashes = np.empty(1, dtype=np.uint64)
-    own = np.empty(len(keys), dtype=np.int64)  # which of the keys are new
+    own = np.empty(len(keys), dtype=np.int64)  # places of the new keys
     new = 0
     for i in range(len(keys)):
         copy(keys[i], key[:, 0])
@@ -80,7 +80,7 @@ def take_new(
             copy(rows[i], clue_rows[new])
             own[new] = i
             new += 1
-    # A mirror that was logged, too, has told its own pair of rows by now: two pairs that are rare, not one twice
+    # a mirror that was logged too has already given its own pair of rows: two rare pairs, not one pair twice
     for n in range(new):
         copy(keys[own[n]], key[:, 0])
         _write_mirror(key, places, mirror, flips, other)

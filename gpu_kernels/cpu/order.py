@@ -1,7 +1,7 @@
 """CPU twin: checks of keys, constancies and order compatibility over stripped partitions, on all cores.
 
-Checks are sorted by context, contexts so that those with a common prefix are together; a task is some checks in that
-order. Each thread keeps the partitions that it made (see `partitions`) from one call to the next.
+Checks are sorted by context, and contexts with a common prefix are together. A task is a stretch of checks in that
+order. Each thread keeps the partitions that it made (see `partitions`) between calls.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
@@ -24,7 +24,7 @@ from tuplewise.gpu_kernels.cpu.partitions import (
     SCRATCH,
     Columns,
     Kept,
-    Scratch,
+    PartitionScratch,
     make_kept,
     make_scratch,
     order_column,
@@ -44,21 +44,23 @@ from tuplewise.gpu_kernels.cpu.violations import (
 from tuplewise.gpu_kernels.order_types import ASCENDING, CHECKS, CONSTANT, DESCENDING, KEY, Checks
 from tuplewise.gpu_kernels.words import mask_words
 
-COMPARED_CODES = 1 << 14  # codes of a violated check's pairs that are compared for their agreement, about
+COMPARED_CODES = 1 << 14  # approximate number of codes compared for the agreement of a violated check's pairs
 MOST_COMPARED, LEAST_COMPARED = 256, 64  # pairs
-FOUND_SHARE = 4  # pairs that can be collected for each that is compared
-TASK_ROWS = 1 << 22  # rows that a task goes through, about
+FOUND_SHARE = 4  # collected pairs, at most, for each compared pair
+TASK_ROWS = 1 << 22  # approximate number of rows that a task reads
 MOST_TASKS_A_THREAD = 256
 
 
 def compared_pairs(columns: int) -> int:
-    """Pairs of a violated check whose agreement is counted, at most."""
+    """Number of pairs of a violated check to compare, at most: COMPARED_CODES / columns, within LEAST_COMPARED and
+    MOST_COMPARED."""
     return max(LEAST_COMPARED, min(MOST_COMPARED, COMPARED_CODES // max(1, columns)))
 
 
 @helper
 def context_partition(columns, checks, k, strict, everything, scratch, kept):
-    """The partition of check k's context; of the empty one `everything`: all rows as they come, with their bounds."""
+    """Partition of check k's context. For the empty context it is `everything`: all rows in order, with their
+    bounds."""
     path, prefixes = path_of(checks.contexts[checks.which[k]], checks.by_rank)
     if len(path) == 0:
         rows, bounds = everything
@@ -71,7 +73,8 @@ def context_partition(columns, checks, k, strict, everything, scratch, kept):
     f"{SCRATCH}, {KEPT}, boolean[::1], int64[::1]"
 )
 def check_range(columns, checks, first, last, limit, compared, strict, everything, scratch, kept, holds, counts):
-    """Decide checks first to last - 1: holds[k], counts[k] = pairs of check k; returns the pairs, int32 (any, 2)."""
+    """Decide checks first to last - 1: write holds[k] and counts[k], the pairs of check k; return the pairs, int32
+    (any, 2)."""
     pairs = np.empty((16, 2), dtype=np.int32)
     used = 0
     rows, bounds, members = context_partition(columns, checks, first, strict, everything, scratch, kept)
@@ -132,7 +135,7 @@ def check_range(columns, checks, first, last, limit, compared, strict, everythin
 
 @helper
 def with_room(pairs, used, number):
-    """An array that begins with the pairs used so far and has room for so many more."""
+    """Return the pairs used so far in an array with room for so many more."""
     if used + number <= len(pairs):
         return pairs
     grown = np.empty((2 * (used + number), 2), dtype=np.int32)
@@ -142,7 +145,7 @@ def with_room(pairs, used, number):
 
 @helper
 def same_sort(checks, k, other):
-    """Whether a later check is of order compatibility in the same context, with the same left column."""
+    """Tell whether a later check is of order compatibility with the same context and left column."""
     return (
         checks.which[k] == checks.which[other]
         and checks.kind[other] >= ASCENDING
@@ -155,7 +158,7 @@ def same_sort(checks, k, other):
     f"{KEPT}, int64[::1]"
 )
 def removals_range(columns, checks, first, last, most, strict, everything, scratch, kept, removed):
-    """removed[k] = rows to remove of checks first to last - 1, at most `most` + 1."""
+    """Write removed[k] = rows to remove, at most `most` + 1, for checks first to last - 1."""
     rows, bounds, members = context_partition(columns, checks, first, strict, everything, scratch, kept)
     ordered, marks = rows, scratch.marks[:0]
     numbered = by_order = is_sorted = False
@@ -185,7 +188,8 @@ def removals_range(columns, checks, first, last, most, strict, everything, scrat
 
 
 class PartitionedRows:
-    """The columns of a table, their orders as they are asked for, and what each thread works in and keeps."""
+    """Columns of a table, their orders (made when needed), and the working memory and kept partitions of each
+    thread."""
 
     def __init__(self, codes: NDArray[np.int32], strict: bool, cache_bytes: int, threads: int) -> None:
         width, rows = codes.shape
@@ -207,16 +211,17 @@ class PartitionedRows:
         whole = np.array([[0, rows]] if rows > 1 else np.zeros((0, 2)), dtype=np.int32)
         self._everything = np.arange(rows, dtype=np.int32), whole
         self._cache_bytes, self._threads = max(0, cache_bytes) // max(1, threads), threads
-        self._spare: list[tuple[Scratch, Kept]] = []
+        self._spare: list[tuple[PartitionScratch, Kept]] = []
 
     def check(
         self, checks: Checks, limit: int, control: Control
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], bool]:
-        """As the front door's: holds bool (K,), counts int64 (K,), pairs int32 (P, 2) check by check, complete."""
+        """Check as the front door does: holds bool (K,), counts int64 (K,), pairs int32 (P, 2) check by check,
+        complete."""
         holds, counts = np.zeros(len(checks.which), dtype=np.bool_), np.zeros(len(checks.which), dtype=np.int64)
         compared = compared_pairs(len(self._codes))
 
-        def run(bounds: tuple[int, int], scratch: Scratch, kept: Kept) -> NDArray[np.int32]:
+        def run(bounds: tuple[int, int], scratch: PartitionScratch, kept: Kept) -> NDArray[np.int32]:
             found: NDArray[np.int32] = check_range(
                 self._columns, checks, *bounds, limit, compared, self._strict, self._everything, scratch, kept,
                 holds, counts,
@@ -227,10 +232,10 @@ class PartitionedRows:
         return holds, counts, np.concatenate([np.zeros((0, 2), dtype=np.int32), *parts]), complete
 
     def removals(self, checks: Checks, most: int, control: Control) -> tuple[NDArray[np.int64], bool]:
-        """As the front door's: rows int64 (K,), complete."""
+        """Count removals as the front door does: rows int64 (K,), complete."""
         removed = np.zeros(len(checks.which), dtype=np.int64)
 
-        def run(bounds: tuple[int, int], scratch: Scratch, kept: Kept) -> NDArray[np.int32]:
+        def run(bounds: tuple[int, int], scratch: PartitionScratch, kept: Kept) -> NDArray[np.int32]:
             removals_range(
                 self._columns, checks, *bounds, most, self._strict, self._everything, scratch, kept, removed
             )  # fmt: skip
@@ -239,14 +244,17 @@ class PartitionedRows:
         return removed, self._run(checks, run, control)[1]
 
     def _run(
-        self, checks: Checks, run: Callable[[tuple[int, int], Scratch, Kept], NDArray[np.int32]], control: Control
+        self,
+        checks: Checks,
+        run: Callable[[tuple[int, int], PartitionScratch, Kept], NDArray[np.int32]],
+        control: Control,
     ) -> tuple[list[NDArray[np.int32]], bool]:
-        """What `run` gives for all stretches of checks, in their order, and whether it was run for all."""
+        """Results of `run` for all stretches of checks, in order, and whether it ran for all."""
         if len(checks.which) == 0 or not self._order_columns(self._asked(checks), control):
             return [], len(checks.which) == 0
         cuts, costs = self._tasks(checks, control.threads)
         parts: list[NDArray[np.int32] | None] = [None] * len(costs)
-        used: list[tuple[Scratch, Kept]] = []
+        used: list[tuple[PartitionScratch, Kept]] = []
 
         def make_worker() -> Callable[[int], None]:
             own = self._spare.pop() if self._spare else self._room()
@@ -261,14 +269,14 @@ class PartitionedRows:
         self._spare.extend(used)
         return [part for part in parts if part is not None], complete
 
-    def _room(self) -> tuple[Scratch, Kept]:
-        """What one more thread works in and keeps."""
+    def _room(self) -> tuple[PartitionScratch, Kept]:
+        """Working memory and kept partitions for one more thread."""
         found = FOUND_SHARE * compared_pairs(len(self._codes))
         codes = int(self._values.max(initial=0)) + 1
         return make_scratch(self._codes.shape[1], codes, found), make_kept(self._cache_bytes, self._words)
 
     def _asked(self, checks: Checks) -> NDArray[np.int64]:
-        """Columns whose order is needed: those that begin a context, and the left ones of pairs."""
+        """Columns whose order is needed: first columns of contexts, and left columns of pairs."""
         ranked = np.unique(checks.which)
         begins = np.full(len(ranked), -1, dtype=np.int64)
         for w in range(self._words - 1, -1, -1):
@@ -281,7 +289,7 @@ class PartitionedRows:
         return np.flatnonzero(wanted & ~self._ready)
 
     def _order_columns(self, wanted: NDArray[np.int64], control: Control) -> bool:
-        """Orders and classes of columns; False where the deadline came first."""
+        """Make orders and classes of columns. Returns False where the deadline passed first."""
         columns = self._columns
 
         def work(task: int) -> None:
@@ -295,7 +303,8 @@ class PartitionedRows:
         return run_tasks([1.0] * len(wanted), lambda: work, control.telling(None))
 
     def _tasks(self, checks: Checks, threads: int) -> tuple[list[int], list[float]]:
-        """Where tasks begin and end among the checks, and about how many rows each goes through."""
+        """Cut checks into tasks: boundaries among the checks, and approximate rows that each task reads. A check reads
+        rows x (1 + columns of its context), without the columns where the context is that of the check before."""
         rows = self._codes.shape[1] + 64
         changes = np.concatenate([[True], checks.which[1:] != checks.which[:-1]])
         depth = np.bitwise_count(checks.contexts).sum(axis=1, dtype=np.int64)[checks.which]

@@ -1,13 +1,13 @@
-"""Stripped partitions: the rows of each class of equal rows, without rows that are alone, refined column by column.
+"""Stripped partitions: the classes of equal rows, without classes of one row, refined column by column.
 
 A partition is `rows`, int32, and `bounds`, int32 (classes, 2): class c is rows[bounds[c, 0]:bounds[c, 1]], ascending.
-The partitions of single columns are the columns' own orders. Others are refined from the longest prefix that is kept:
-columns are taken by their number of values, most first, so that what is refined further soon is small.
+The partitions of single columns come from the columns' orders. Others are refined from the longest kept prefix. Columns
+come in descending number of values, so that partitions soon become small.
 
 Source: Huhtala, Karkkainen, Porkka, Toivonen, "TANE: an efficient algorithm for discovering functional and approximate
-dependencies", The Computer Journal 42(2), 1999, sections 4 and 5. Departures: a partition is refined by one column at
-a time instead of multiplied by another partition (no pass over rows outside classes); what is kept is bounded by
-bytes, in two generations of which the older one goes when the newer one is full.
+dependencies", The Computer Journal 42(2), 1999, sections 4 and 5. Departures: a partition is refined by one column at a
+time, not multiplied by another partition, so rows outside classes are never read; kept partitions are bounded in bytes,
+in two generations, and the older one is dropped when the newer one is full.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return, assignment"
@@ -25,22 +25,24 @@ from tuplewise.gpu_kernels.cpu.arrays import copy
 from tuplewise.gpu_kernels.cpu.hashing import hash_words, same_words
 
 LEAST_SLOTS, MOST_SLOTS = 16, 1 << 16
-BYTES_A_SLOT = 1 << 11  # of kept partitions, for each slot of their index
-FEW_CLASSES = 8192  # whose states stay in cache beside two columns
+BYTES_A_SLOT = 1 << 11  # bytes of kept partitions for each slot of their index
+FEW_CLASSES = 8192  # classes up to which their states stay in cache beside two columns
 LINE_BYTES = 64
 PLACE, MEMBERS, CLASSES = 0, 1, 2  # columns of the entries of kept partitions
 
 
 class Columns(NamedTuple):
-    """A table and, of the columns that were asked for, their orders.
+    """Table, and the orders of the columns that were needed.
 
     Attributes
     ----------
     codes : int32 (columns, rows), -1 is null
     order : int32 (columns, rows), the rows by (code, row)
-    marks : uint8 (columns, rows), of each row in that order: 2 the first, 1 the first of its value, else 0
-    bounds : int32 (any, 2); `first` int64 (columns,): where those of a column begin
-    classes, members : int64 (columns,), classes of at least two rows, and their rows
+    marks : uint8 (columns, rows), for each place of that order: 2 at the first row, 1 at the first row of a value, else
+        0
+    bounds : int32 (any, 2), bounds of the classes, column after column
+    first : int64 (columns,), first entry of each column in `bounds`
+    classes, members : int64 (columns,), number of classes of at least two rows, and of their rows
     """
 
     codes: NDArray[np.int32]
@@ -52,17 +54,17 @@ class Columns(NamedTuple):
     members: NDArray[np.int64]
 
 
-class Scratch(NamedTuple):
-    """What one thread works in. `counts` is all zeros between calls.
+class PartitionScratch(NamedTuple):
+    """Working memory of one thread. `counts` is all zeros between calls.
 
     Attributes
     ----------
-    rows : int32 (2, rows); bounds : int32 (2, rows // 2 + 1, 2), two partitions that are not kept
-    counts, starts : int32 (codes + 1,); seen : int32 (rows,), for refining
-    numbers : int32 (rows,); cursors : int32 (rows // 2 + 1, 2), for sorting classes in a pass over an order
+    rows : int32 (2, rows); bounds : int32 (2, rows // 2 + 1, 2), two temporary partitions
+    counts, starts : int32 (codes + 1,); seen : int32 (rows,), for `refine`
+    numbers : int32 (rows,); cursors : int32 (rows // 2 + 1, 2), for sorting classes by a pass over an order
     sorted : int32 (rows,); marks : uint8 (rows,); keys : uint64 (rows,)
     found : int32 (any, 2), violating pairs to choose from
-    states : int32 (FEW_CLASSES, 8), of classes in a pass over an order
+    states : int32 (FEW_CLASSES, 8), states of classes in a pass over an order
     """
 
     rows: NDArray[np.int32]
@@ -80,15 +82,15 @@ class Scratch(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Partitions that one thread keeps, in two generations.
+    """Kept partitions of one thread, in two generations.
 
     Attributes
     ----------
     arena : int32 (2, numbers), rows and then bounds of one partition after another
     contexts : uint64 (2, slots, words)
-    entries : int64 (2, slots, 3), of each context its PLACE in the arena + 1 (0: free), MEMBERS, CLASSES
-    filling : int64 (1,), the generation that is filled
-    used, filled : int64 (2,), numbers of the arena and entries that each generation uses
+    entries : int64 (2, slots, 3), for each context its PLACE in the arena + 1 (0: free), MEMBERS, CLASSES
+    filling : int64 (1,), the generation being filled
+    used, filled : int64 (2,), used numbers of the arena and used entries of each generation
     """
 
     arena: NDArray[np.int32]
@@ -103,14 +105,15 @@ COLUMNS = (
     "Columns(const int32[:, ::1], int32[:, ::1], uint8[:, ::1], int32[:, ::1], int64[::1], int64[::1], int64[::1])"
 )
 SCRATCH = (
-    "Scratch(int32[:, ::1], int32[:, :, ::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[:, ::1], "
+    "PartitionScratch(int32[:, ::1], int32[:, :, ::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[:, ::1], "
     "int32[::1], uint8[::1], uint64[::1], int32[:, ::1], int32[:, ::1])"
 )
 KEPT = "Kept(int32[:, ::1], uint64[:, :, ::1], int64[:, :, ::1], int64[::1], int64[::1], int64[::1])"
 
 
-def make_scratch(rows: int, codes: int, found: int) -> Scratch:
-    """Memory for one thread, in one piece so that large pages serve it; what is never written stays free."""
+def make_scratch(rows: int, codes: int, found: int) -> PartitionScratch:
+    """Allocate memory for one thread. It is one piece, so that it gets large pages; pages never written cost
+    nothing."""
     half = rows // 2 + 1
     shapes: list[tuple[tuple[int, ...], type[np.generic]]] = [
         ((2, rows), np.int32), ((2, half, 2), np.int32), ((codes + 1,), np.int32), ((codes + 1,), np.int32),
@@ -122,13 +125,13 @@ def make_scratch(rows: int, codes: int, found: int) -> Scratch:
     block = np.empty(int(begins[-1]), dtype=np.uint8)
     parts = (block[begin : begin + size].view(dtype).reshape(shape)
              for begin, size, (shape, dtype) in zip(begins.tolist(), sizes, shapes, strict=False))  # fmt: skip
-    scratch = Scratch(*parts)
+    scratch = PartitionScratch(*parts)
     scratch.counts[:] = 0
     return scratch
 
 
 def make_kept(limit_bytes: int, words: int) -> Kept:
-    """Room for partitions of about so many bytes."""
+    """Allocate room for partitions of about so many bytes."""
     slots = LEAST_SLOTS
     while slots < MOST_SLOTS and slots * BYTES_A_SLOT < limit_bytes:
         slots *= 2
@@ -144,9 +147,11 @@ def make_kept(limit_bytes: int, words: int) -> Kept:
 
 @kernel("const int32[::1], int64, boolean, int32[::1], uint8[::1], int32[:, ::1]")
 def order_column(codes, values, strict, order, marks, bounds):
-    """Rows by (code, row), and the classes of at least two; `strict`: nulls are in none. Returns classes and rows.
+    """Sort rows by (code, row) and find the classes of at least two rows; returns the numbers of classes and of their
+    rows.
 
-    codes, order int32 (rows,); marks uint8 (rows,); bounds int32 (enough, 2); codes are below `values`.
+    `strict`: nulls are in no class. codes, order int32 (rows,); marks uint8 (rows,); bounds int32 (enough, 2); codes
+    are below `values`.
     """
     starts = np.zeros(values + 2, dtype=np.int64)
     for row in range(len(codes)):
@@ -159,7 +164,7 @@ def order_column(codes, values, strict, order, marks, bounds):
         starts[code] += 1
     classes = members = begin = 0
     marks[:] = 0
-    for code in range(values + 1):  # a code's start has moved to its end
+    for code in range(values + 1):  # the start of each code has advanced to its end
         end = starts[code]
         if end > begin:
             marks[begin] = 1
@@ -175,7 +180,8 @@ def order_column(codes, values, strict, order, marks, bounds):
 
 @helper
 def refine(rows, bounds, column, strict, scratch, new_rows, new_bounds):
-    """Split each class by a column; returns classes and rows. Classes come as their first rows do, rows ascend."""
+    """Split each class by a column; returns the numbers of classes and rows. Classes are in order of their first
+    rows."""
     counts, starts, seen = scratch.counts, scratch.starts, scratch.seen
     classes = used = 0
     for c in range(len(bounds)):
@@ -208,7 +214,7 @@ def refine(rows, bounds, column, strict, scratch, new_rows, new_bounds):
                 new_bounds[classes, 0], new_bounds[classes, 1] = used, used + count
                 classes += 1
                 used += count
-                count = -count  # rows that are still to come
+                count = -count  # number of rows still to come
             new_rows[starts[code]] = rows[i]
             starts[code] += 1
             counts[code] = count + 1
@@ -217,7 +223,7 @@ def refine(rows, bounds, column, strict, scratch, new_rows, new_bounds):
 
 @helper
 def slot_of(contexts, entries, context):
-    """Slot that holds a context, or the free one where it would go."""
+    """Slot of a context, or the free slot where it would go."""
     mask = np.uint64(len(entries) - 1)
     slot = hash_words(context) & mask
     while entries[slot, PLACE] != 0 and not same_words(contexts[slot], context):
@@ -227,7 +233,7 @@ def slot_of(contexts, entries, context):
 
 @helper
 def keep(kept, context, rows, bounds, members):
-    """Keep a partition (compact, its bounds from 0 on), where it fits into a generation at all."""
+    """Keep a partition (compact, its bounds from 0 on), unless it is larger than a generation."""
     used, filled = kept.used, kept.filled
     needed = members + 2 * len(bounds)
     g = kept.filling[0]
@@ -255,7 +261,7 @@ def keep(kept, context, rows, bounds, members):
 
 @helper
 def longest_kept(kept, path, prefixes):
-    """The longest prefix that is kept, of at least two columns: its length (0: none), generation and slot."""
+    """Longest kept prefix of at least two columns: its length (0: none), generation and slot."""
     for length in range(len(path), 1, -1):
         for turn in range(2):
             g = kept.filling[0] if turn == 0 else 1 - kept.filling[0]
@@ -267,7 +273,7 @@ def longest_kept(kept, path, prefixes):
 
 @helper
 def path_of(context, by_rank):
-    """The columns of a context whose bits are ranks, by rank, and the contexts of its prefixes."""
+    """Columns, by rank, of a context whose bits are ranks; and the contexts of its prefixes."""
     columns = 0
     for r in range(len(by_rank)):
         columns += np.int64((context[r >> 6] >> np.uint64(r & 63)) & np.uint64(1))
@@ -286,7 +292,7 @@ def path_of(context, by_rank):
 
 @helper
 def partition_of(columns, path, prefixes, strict, scratch, kept):
-    """The stripped partition of a context of at least one column: rows, bounds, how many rows are in classes."""
+    """Stripped partition of a context of at least one column: rows, bounds, number of rows in classes."""
     length, g, slot = longest_kept(kept, path, prefixes)
     if length:
         entry = kept.entries[g, slot]

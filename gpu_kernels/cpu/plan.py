@@ -1,4 +1,4 @@
-"""How the comparisons of a clue are laid out as digits of plane bytes, and how plane bytes become clues again."""
+"""Layout of the comparisons of a clue as digits of plane bytes, and decoding of plane bytes into clues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tuplewise.gpu_kernels.words import (
     clue_words,
 )
 
-# What a comparison's digit counts. The numbers are shared with the compiled code.
+# Meaning of a comparison's digit. The numbers are shared with the compiled code.
 KIND_EQUAL = 0  # unordered, no null: [equal]
 KIND_ORDER = 1  # ordered, no null: [u < t] + [u <= t]
 KIND_ORDER_NULL = 2  # ordered, nulls unknown: the same, 3 where a side is null
@@ -45,14 +45,14 @@ _OUTCOMES = {
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Where each comparison's digit lies.
+    """Place of each comparison's digit: plane byte = sum of digit x weight over the plane's comparisons.
 
     Attributes
     ----------
     kind : int64 array (comparisons,)
         KIND_* of each comparison.
     plane, weight : int64 arrays (comparisons,)
-        Plane of each comparison and what one step of its digit adds to the plane's byte.
+        Plane of each comparison, and the weight of its digit in the plane's byte.
     equal : bool array (planes,)
         Whether the plane holds KIND_EQUAL comparisons only.
     size : int64 array (planes,)
@@ -71,26 +71,27 @@ class Plan:
 
     @property
     def key_words(self) -> int:
-        """64-bit words that hold all plane bytes of a pair."""
+        """Number of 64-bit words for all plane bytes of a pair."""
         return -(-self.planes // 8)
 
     @property
     def combinations(self) -> int:
-        """Number of index values of the direct table (of any size: a Python integer)."""
+        """Number of entries of the direct table: the product of all sizes (a Python integer, so of any size)."""
         return math.prod(self.size.tolist())
 
     def multipliers(self) -> NDArray[np.int64]:
-        """What one step of each plane's byte adds to the index of the direct table."""
+        """Weight of each plane's byte in the index of the direct table: index = sum of byte x multiplier."""
         return np.concatenate([[1], np.cumprod(self.size)[:-1]]).astype(np.int64)
 
 
 def make_plan(
     comparisons: Comparisons, has_null: NDArray[np.bool_], distinct: NDArray[np.int64]
 ) -> Plan:
-    """Lay out the comparisons. `has_null`: bool (columns,), nulls that are UNKNOWN; `distinct`: values per column.
+    """Lay out the comparisons. `has_null`: bool (columns,), columns with nulls that are UNKNOWN; `distinct`: values per
+    column.
 
     Comparisons of columns with many values come first. Rows are sorted by the columns with few values, which are
-    therefore constant over most tile pairs; together in the last planes, they leave those with nothing to compute.
+    therefore constant over most pairs of tiles. They share the last planes, which then need no work.
     """
     left, right, scope, ordered, _ = comparisons
     count = len(left)
@@ -128,7 +129,7 @@ def make_plan(
 
 
 def clues_of_planes(planes: NDArray[np.uint8], plan: Plan) -> NDArray[np.uint64]:
-    """Clue words of plane bytes. `planes`: uint8 (distinct, planes); returns uint64 (distinct, words)."""
+    """Decode plane bytes. `planes`: uint8 (distinct, planes); returns clue words, uint64 (distinct, words)."""
     comparisons = len(plan.kind)
     clues = np.zeros((len(planes), clue_words(comparisons)), dtype=np.uint64)
     for g in range(comparisons):

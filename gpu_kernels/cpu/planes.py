@@ -1,9 +1,9 @@
-"""Fused compare loops: the outcomes of one tuple with 256 others, several comparisons packed into one byte.
+"""Fused compare loops: outcomes of one tuple with 256 others, several comparisons packed into one byte.
 
 A *plane* is a group of comparisons whose outcomes, as digits of a mixed-radix number, fit one byte: up to 8 unordered
 comparisons (radix 2) or 5 ordered ones (radix 3). The digit of an ordered comparison is the number of its two *terms*
-`rank < threshold` that hold, so a plane is a sum of weighted terms, and 32 pairs take three instructions a term
-(compare, mask, add). Nothing is compiled for a table: a loop exists for each even number of terms.
+`rank < threshold` that hold. So a plane byte is a sum of weighted terms, and 32 pairs take three instructions a term
+(compare, mask, add). There is a loop for each even number of terms, so no table needs compiling.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper
 
-LANES = 256  # tuples a tile is padded to: a whole number of the widest vectors
-TILE_ROWS = 248  # tuples in a tile; 8-bit ranks 0..247 leave codes for "no such value" and for null
+LANES = 256  # tuples of a padded tile: a multiple of the widest vector
+TILE_ROWS = 248  # tuples in a tile; 8-bit ranks 0..247 leave values for "absent" and for null
 ABSENT = np.int8(126)  # an equality threshold that no rank has
 NEVER = np.int8(-128)  # a threshold that no rank is below
 NULL_RANK = np.int8(127)  # rank of a null under the rule "unknown"
@@ -57,9 +57,12 @@ def fill_plane(
 ) -> None:
     """Write the plane bytes of tuples `first` to `last` against the 256 lanes of a tile.
 
-    `out`: uint8 (chunk, 256). `ranks`: int8 (terms, 256), the tile's ranks, one row a term. `thresholds`: int8
-    (terms, tuples). `weights`: uint8 (terms,), a term that doesn't count has weight 0; sums are modulo 256.
-    `base`: uint8 (tuples,). `terms` is rounded up to even: rows beyond it must have weight 0.
+    out[i - first, j] = base[i] + sum over terms k of weights[k] * [ranks[k, j] < thresholds[k, i]] (`equal`: ==),
+    modulo 256.
+
+    `out`: uint8 (chunk, 256). `ranks`: int8 (terms, 256), the tile's ranks, one row a term. `thresholds`: int8 (terms,
+    tuples). `weights`: uint8 (terms,). `base`: uint8 (tuples,). `terms` is rounded up to even; the extra term must have
+    weight 0.
     """
     if equal:
         if terms <= 2:

@@ -27,14 +27,14 @@ JOINS: dict[str, Callable[..., PairJoin]] = {
 def make_join(
     pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], algorithm: str, control: Control
 ) -> PairJoin:
-    """The join of one algorithm; see the front door."""
+    """Make the join of one algorithm; see the front door."""
     return JOINS[algorithm](pairs, codes, comparisons, control)
 
 
 def refine_equal(
     pairs: ClusterPairs, codes: NDArray[np.int32], equalities: list[tuple[int, int]], control: Control
 ) -> ClusterPairs:
-    """Cluster pairs that agree on these columns, too; see the front door."""
+    """Refine cluster pairs by equalities; see the front door."""
     while equalities:
         columns = [left for left, right in equalities if left == right] if pairs.reflexive else []
         if columns:
@@ -42,7 +42,8 @@ def refine_equal(
             pairs = _refine_reflexive(pairs, codes, columns)
             equalities = [(left, right) for left, right in equalities if left != right or left not in columns]
         else:
-            for left, right in equalities[1:]:  # what has no partner for a later one needn't be sorted for this one
+            for left, right in equalities[1:]:  # rows without a partner in a later equality needn't be sorted for this
+            # one
                 pairs = ClusterPairs(*_with_partners(pairs, codes[left], codes[right]))
             left, right = equalities[0]
             pairs = _refine_sides(pairs, codes[left], codes[right])
@@ -51,7 +52,7 @@ def refine_equal(
 
 
 def _that_fit(pairs: ClusterPairs, codes: NDArray[np.int32], columns: list[int]) -> int:
-    """How many of these columns one key holds beside cluster and place; at least 1."""
+    """Number of these columns that one key can hold beside cluster and place; at least 1."""
     used = grouping.bits_for(pairs.clusters) + grouping.bits_for(len(pairs.left))
     for number, column in enumerate(columns):
         lowest, highest = grouping.extremes_of(pairs.left, codes[column])
@@ -62,7 +63,7 @@ def _that_fit(pairs: ClusterPairs, codes: NDArray[np.int32], columns: list[int])
 
 
 def _refine_reflexive(pairs: ClusterPairs, codes: NDArray[np.int32], columns: list[int]) -> ClusterPairs:
-    """Both sides are one set and stay so."""
+    """Refine reflexive pairs, which stay reflexive."""
     members, offsets = pairs.left, pairs.left_offsets
     n = len(members)
     ordered = np.empty(n, dtype=np.int32)
@@ -92,12 +93,12 @@ def _refine_reflexive(pairs: ClusterPairs, codes: NDArray[np.int32], columns: li
 
 
 def _cut(rows: NDArray[np.int32], length: int) -> NDArray[np.int32]:
-    """The first rows, without holding the rest where that is much."""
+    """First rows; a copy where keeping the rest would waste memory."""
     return rows[:length] if 4 * length >= 3 * len(rows) else rows[:length].copy()
 
 
 def _refine_sides(pairs: ClusterPairs, lcolumn: NDArray[np.int32], rcolumn: NDArray[np.int32]) -> ClusterPairs:
-    """Left and right are different sets, or are compared on different columns."""
+    """Refine pairs whose sides are different sets, or are compared on different columns."""
     left, loffsets, right, roffsets = _with_partners(pairs, lcolumn, rcolumn)
     left = grouping.order_by(left, loffsets, lcolumn)
     right = grouping.order_by(right, roffsets, rcolumn)
@@ -111,9 +112,9 @@ def _refine_sides(pairs: ClusterPairs, lcolumn: NDArray[np.int32], rcolumn: NDAr
 def _with_partners(
     pairs: ClusterPairs, lcolumn: NDArray[np.int32], rcolumn: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Both sides, with offsets, without rows whose value the other side never has, whatever the cluster: less to sort.
+    """Both sides, with offsets, without rows whose value never occurs on the other side in any cluster: less to sort.
 
-    All rows where a table of the values would be large.
+    Keeps all rows where a table over the values would be large.
     """
     left, right = (pairs.left, pairs.left_offsets, lcolumn), (pairs.right, pairs.right_offsets, rcolumn)
     spans = [grouping.extremes_of(rows, column) for rows, _, column in (left, right)]

@@ -1,9 +1,9 @@
-"""The fewest rows to remove so that a check holds: class by class, from a stripped partition.
+"""Fewest rows to remove so that a check holds, class by class of a stripped partition.
 
-Source: Schensted, "Longest increasing and decreasing subsequences", Canadian Journal of Mathematics 13, 1961, by
-patience as Fredman, "On computing the length of longest increasing subsequences", Discrete Mathematics 11, 1975; its
-use for approximate order compatibility: Karegar, Godfrey, Golab, Kargar, Srivastava, Szlichta, "Efficient discovery of
-approximate order dependencies", EDBT 2021. Constancy: Huhtala et al. (TANE), 1999, section 2.3.
+Source: Schensted, "Longest increasing and decreasing subsequences", Canadian Journal of Mathematics 13, 1961, computed
+by patience sorting as in Fredman, "On computing the length of longest increasing subsequences", Discrete Mathematics
+11, 1975. Its use for approximate order compatibility: Karegar, Godfrey, Golab, Kargar, Srivastava, Szlichta, "Efficient
+discovery of approximate order dependencies", EDBT 2021. Constancy: Huhtala et al. (TANE), 1999, section 2.3.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
@@ -18,7 +18,8 @@ from tuplewise.gpu_kernels.cpu.arrays import sort
 
 @helper
 def outside_majorities(rows, bounds, column, strict, most, counts):
-    """Rows outside their class's most frequent code: `most` + 1 as soon as they are more than that."""
+    """Count rows without the most frequent code of their class; returns `most` + 1 as soon as there are more than
+    `most`."""
     removed = 0
     for c in range(len(bounds)):
         removed += outside_majority(rows[bounds[c, 0] : bounds[c, 1]], column, strict, counts)
@@ -29,7 +30,8 @@ def outside_majorities(rows, bounds, column, strict, most, counts):
 
 @helper
 def outside_majority(rows, column, strict, counts):
-    """Rows that don't have the class's most frequent code; `strict`: of those with a value. `counts` stays zeros."""
+    """Count rows without the class's most frequent code; `strict`: only rows with a value. `counts` is zeros again at
+    the end."""
     most = rows_with_value = 0
     for i in range(len(rows)):
         code = column[rows[i]] + 1
@@ -45,10 +47,11 @@ def outside_majority(rows, column, strict, counts):
 
 @helper
 def outside_longest_runs(rows, marks, column, ascending, most, tails, run):
-    """Rows outside the longest subsequence of their class in which B doesn't fall: at most `most` + 1.
+    """Count rows outside the longest subsequence of their class in which B doesn't fall, at most `most` + 1.
 
-    rows, marks : in order of (class, A), as `violations.sort_classes` leaves them; of equal A, B is put in order here.
-    Descending is ascending with -B. `tails`, `run` : int32, room for as many rows.
+    rows, marks : in order of (class, A), as `violations.sort_classes` writes them. Rows of equal A are sorted by B
+        here.
+    Descending order uses -B. `tails`, `run`: int32, room for as many rows.
     """
     sign = np.int32(1) if ascending else np.int32(-1)
     removed = length = size = i = 0
@@ -66,7 +69,7 @@ def outside_longest_runs(rows, marks, column, ascending, most, tails, run):
         for j in range(end - i):
             length = lengthen(run[j], length, tails)
         size += end - i
-        if removed + size - length > most:  # what is outside so far stays outside
+        if removed + size - length > most:  # rows outside so far stay outside
             return most + 1
         i = end
     return removed + size - length
@@ -74,7 +77,8 @@ def outside_longest_runs(rows, marks, column, ascending, most, tails, run):
 
 @helper
 def lengthen(code, length, tails):
-    """Patience: put a code on the first tail above it, or after all; returns how many tails there are."""
+    """Add a code by patience sorting: replace the first larger tail, or append the code; returns the number of
+    tails."""
     low, high = 0, length
     if length > 0 and tails[length - 1] <= code:
         low = length

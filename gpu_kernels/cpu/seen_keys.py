@@ -1,4 +1,4 @@
-"""Compiled loops of the CPU twin of clues: which keys of 256 lanes are new, by a table of bytes or of hashes."""
+"""Compiled loops of the CPU twin of clues: finding the new keys of 256 lanes, by a table of bytes or of hashes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ LANES = 256  # rows that are compared at once
 
 
 class Lanes(NamedTuple):
-    """Rows that a thread compares at once, and their keys.
+    """Rows that a thread compares together, and their keys.
 
     Attributes
     ----------
-    codes : int32 (columns, 2 LANES), of rows, with room to look some distance ahead
+    codes : int32 (columns, 2 LANES), codes of the rows, with room to read `distance` lanes ahead
     keys : uint32 (words, LANES)
     valid : uint32 (LANES,), all bits where a lane counts, else 0
-    rows : int32 (2 LANES,), which row each is
-    hashes : uint32 (LANES,), scratch
+    rows : int32 (2 LANES,), number of each row
+    hashes : uint32 (LANES,), working memory
     """
 
     codes: NDArray[np.int32]
@@ -38,11 +38,10 @@ class Log(NamedTuple):
     Attributes
     ----------
     keys : uint64 (room, words), two words of a key in one, the first in the upper half
-    rows : int32 (room, 2), the pair of rows that left each
-    logged : how many there are
-    seen : uint32 (slots, 1 + words), a table of keys, each with its hash before it: linear probing, a hash of 0 is a
-        free slot
-    used : how many slots are taken
+    rows : int32 (room, 2), a pair of rows with each key
+    logged : number of logged keys
+    seen : uint32 (slots, 1 + words), hash table of keys with linear probing: a hash, then the key; hash 0: free slot
+    used : number of taken slots
     """
 
     keys: NDArray[np.uint64]
@@ -58,7 +57,7 @@ LOG = "Log(uint64[:, ::1], int32[:, ::1], int64, uint32[:, ::1], int64)"
 
 @helper
 def _longer(log_keys, log_rows, logged):
-    """The log with room for a row of lanes more."""
+    """Return the log with room for the keys of all lanes."""
     if logged + LANES <= len(log_rows):
         return log_keys, log_rows
     keys = np.zeros((4 * len(log_rows), log_keys.shape[1]), dtype=np.uint64)
@@ -70,19 +69,19 @@ def _longer(log_keys, log_rows, logged):
 
 @helper
 def all_seen(keys, valid, low, high, seen):
-    """Whether `seen`, uint8 (keys,), has the keys of all valid lanes from `low` to `high`: how most rows end.
+    """Tell whether `seen`, uint8 (keys,), has the keys of all valid lanes from `low` to `high`, as for most rows.
 
     `valid`: uint32 (lanes,), all bits where a lane counts, else 0.
     """
     unseen = np.uint32(0)
-    for j in range(np.uint64(low), np.uint64(high)):  # an invalid lane looks where a valid one is likely to have looked
+    for j in range(np.uint64(low), np.uint64(high)):  # an invalid lane reads a place that a valid one has probably read
         unseen |= np.uint32(seen[keys[0, j] & valid[j]] == 0) & valid[j]
     return unseen == 0
 
 
 @helper
 def _log_new(lanes, low, high, t, distance, seen, log):
-    """Log the valid keys of lanes `low` to `high` that `seen` doesn't have."""
+    """Log the keys of valid lanes `low` to `high` that `seen` doesn't have."""
     keys, valid, lane_rows = lanes.keys, lanes.valid, lanes.rows
     log_keys, log_rows = _longer(log.keys, log.rows, log.logged)
     logged = log.logged
@@ -99,12 +98,12 @@ def _log_new(lanes, low, high, t, distance, seen, log):
 
 @helper
 def _hash_lanes(keys, low, high, hashes):
-    """hashes[j] = hash of the key of lane j, uint32, never 0; its upper bits are good."""
+    """Write hashes[j] = hash of the key of lane j, uint32, never 0; its upper bits are well mixed."""
     for j in range(np.uint64(low), np.uint64(high)):
         hashes[j] = np.uint32(0)
     for w in range(keys.shape[0]):
         for j in range(np.uint64(low), np.uint64(high)):
-            hashes[j] = (hashes[j] ^ keys[w, j]) * np.uint32(0x9E3779B1)  # stored, it is cut to 32 bits
+            hashes[j] = (hashes[j] ^ keys[w, j]) * np.uint32(0x9E3779B1)  # storing it truncates to 32 bits
         for j in range(np.uint64(low), np.uint64(high)):
             hashes[j] ^= hashes[j] >> np.uint32(15)
     for j in range(np.uint64(low), np.uint64(high)):
@@ -113,7 +112,7 @@ def _hash_lanes(keys, low, high, hashes):
 
 @helper
 def _shift_of(seen):
-    """How far hashes are shifted to index a table of a power of two of slots."""
+    """Shift of 32-bit hashes that gives the slot of a table; the number of slots is a power of two."""
     shift = np.uint32(32)
     slots = len(seen)
     while slots > 1:
@@ -124,7 +123,7 @@ def _shift_of(seen):
 
 @helper
 def _with_room(seen, used):
-    """The same table with four times the slots where lanes of new keys might fill more than half of it."""
+    """Return the log with a fourfold table where new keys of all lanes might fill more than half of it."""
     if 2 * (used + LANES) <= len(seen):
         return seen
     larger = np.zeros((4 * len(seen), seen.shape[1]), dtype=np.uint32)
@@ -141,7 +140,7 @@ def _with_room(seen, used):
 
 @helper
 def _insert_new(lanes, low, high, t, distance, log):
-    """Log the valid keys of lanes `low` to `high` that the log's own table doesn't have."""
+    """Log the keys of valid lanes `low` to `high` that the log's own table doesn't have."""
     keys, valid, lane_rows, hashes = lanes.keys, lanes.valid, lanes.rows, lanes.hashes
     seen = _with_room(log.seen, log.used)
     _hash_lanes(keys, low, high, hashes)
@@ -180,9 +179,10 @@ def _insert_new(lanes, low, high, t, distance, log):
 
 @helper
 def keep_new(lanes, low, high, t, distance, seen, log):
-    """Log the new keys of lanes `low` to `high`: by the table of bytes `seen`, or by the log's own where that is empty.
+    """Log the new keys of lanes `low` to `high`, by the table of bytes `seen`, or by the log's own table where that is
+    empty.
 
-    The pair of rows of each is row t (where that is -1, the lane's own) and the row of the lane `distance` ahead.
+    The pair of rows of a key is row t (-1: the lane's own row) and the row of the lane `distance` ahead.
     """
     if len(seen):
         return _log_new(lanes, low, high, t, distance, seen, log)

@@ -1,8 +1,13 @@
 """Hash-sort-merge: the partners of a row are one or two slices of the right side, sorted by code inside clusters.
 
+With [lower, upper) as the places of equal codes in the cluster [start, end), the partners of a left row are
+    t.A <  u.A   [upper, end)      t.A >  u.A   [start, lower)     t.A == u.A   [lower, upper)
+    t.A <= u.A   [lower, end)      t.A >= u.A   [start, upper)     t.A != u.A   [start, lower) and [upper, end)
+and their number is b - a + d - c for the slices [a, b) and [c, d).
+
 Source: Pena, de Almeida, Naumann (PVLDB 15(4), 2022), section 5.3, after VioFinder (CIKM 2020). Departure: the unions
-of tuple ids that the published algorithm builds step by step are slices of one sorted array here, which need no
-union, no bitmap and no memory of their own; values hash to themselves, since codes are dense.
+of tuple ids that the published algorithm builds step by step are slices of one sorted array here, which need no union,
+no bitmap and no memory of their own; codes are dense, so they serve as hashes.
 """
 
 from __future__ import annotations
@@ -26,9 +31,9 @@ from tuplewise.gpu_kernels.join_types import (
 
 @inlined
 def slices_of(outcomes, start, lower, upper, end):
-    """Where the partners stand: [a, b) and [c, d) of the sorted right side.
+    """Slices [a, b) and [c, d) of the sorted right side with the partners of a left row.
 
-    [start, end) is the cluster, [lower, upper) its rows that are equal to the left row.
+    [start, end) is the cluster, [lower, upper) are its rows with the left row's code.
     """
     if outcomes == LESS | GREATER:
         return start, lower, upper, end
@@ -52,7 +57,7 @@ def bisect(rows, column, low, high, code, after):
 
 @helper
 def move_to(code, rows, column, lower, upper, end):
-    """Move lower and upper up to the first rows whose codes are >= and > `code`; both are before or at these."""
+    """Advance lower and upper to the first rows whose codes are >= and > `code`; both start at or before these."""
     while lower < end and column[rows[lower]] < code:
         lower += 1
     upper = max(upper, lower)
@@ -66,7 +71,7 @@ def move_to(code, rows, column, lower, upper, end):
     "int64, int64[::1], int64"
 )
 def count_slices(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, first, last, counts, sign):
-    """Pairs of the left places [first, last); both sides are in order of (cluster, code)."""
+    """Count the pairs of the left places [first, last); both sides are in order of (cluster, code)."""
     total = 0
     c = np.searchsorted(loffsets, first, side="right") - 1
     i = first
@@ -92,7 +97,7 @@ def count_slices(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, fi
     "int32[::1], int32[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64, int64[:, ::1]"
 )
 def partners_of(rows, clusters, lcolumn, right, roffsets, rcolumn, outcomes, slices):
-    """slices[k] = where the partners of rows[k] stand."""
+    """Write the slices of the partners of rows[k] to slices[k]."""
     for k in range(len(rows)):
         c = clusters[rows[k]]
         if c < 0:
@@ -111,7 +116,7 @@ def partners_of(rows, clusters, lcolumn, right, roffsets, rcolumn, outcomes, sli
 
 @kernel("int64[:, ::1], int32[::1], int64[::1], uint64[::1]")
 def write_slices(slices, right, offsets, keys):
-    """keys = (number of the left row) << 32 | right row, from offsets[k] on for row k."""
+    """Write the keys k << 32 | right row of left row k, from offsets[k] on."""
     for k in range(len(slices)):
         at = offsets[k]
         for part in (FIRST, SECOND):
@@ -146,7 +151,7 @@ def find_slices(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, fou
 
 
 class SortedJoin(CpuJoin):
-    """At most one comparison."""
+    """Join of at most one comparison."""
 
     def prepare(self) -> None:
         pairs, codes = self.pairs, self.codes

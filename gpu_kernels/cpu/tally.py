@@ -1,4 +1,4 @@
-"""A hash table of multi-word keys with 64-bit counts, for clues that a direct table can't index."""
+"""Hash table of multi-word keys with 64-bit counts, for clues that a direct table can't index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _hash_keys(row_keys: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> None
 def grown(
     keys: NDArray[np.uint64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """The same table with four times the slots."""
+    """Copy with four times the slots."""
     words = keys.shape[1]
     mask = np.uint64(4 * keys.shape[0] - 1)
     new_keys = np.zeros((4 * keys.shape[0], words), dtype=np.uint64)
@@ -59,8 +59,8 @@ def add_row(
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], int]:
     """Count each key of `row_keys[:, first:last]`, uint64 (words, lanes), `weight` times; returns the table.
 
-    Linear probing over a power of two of slots; a free slot has count 0; at most half of the slots are taken, with
-    room for one row more.
+    Linear probing; slots are a power of two; a free slot has count 0. At most half of the slots are taken, even after
+    one more row of keys.
     """
     words = row_keys.shape[0]
     if 2 * (used + last - first) > len(counts):

@@ -1,4 +1,4 @@
-"""CPU twin: texts ranked with Arrow. What Arrow orders by value (decimals) is ranked here too."""
+"""CPU twin: ranking texts with Arrow. It also ranks other types that Arrow orders by value (decimals)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def run(parts: Sequence[pa.Array]) -> tuple[pa.Array, list[NDArray[np.int32]]]:
-    """Distinct values, ascending, and each part's ranks; parts are of one type, without nulls. See `rank_texts`."""
+    """Rank parts of one type, without nulls: distinct values, ascending, and each part's ranks. See `rank_texts`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

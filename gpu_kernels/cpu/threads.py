@@ -1,4 +1,4 @@
-"""Runs tasks on threads. The tasks are compiled code that releases the GIL."""
+"""Running tasks on threads. Tasks are compiled code that releases the GIL."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tuplewise.gpu_kernels.control import Control
 
 
 def run_tasks(costs: Sequence[float], make_worker: Callable[[], Callable[[int], None]], control: Control) -> bool:
-    """Run task 0, 1, ... len(costs) - 1, each once, in that order of starting.
+    """Run tasks 0 to len(costs) - 1, each once, starting them in that order.
 
-    `make_worker` is called once in each thread and returns what runs one task; state of its own needs no lock.
-    Returns whether every task was run; False where the deadline or a stop came first. The first exception of a worker
-    ends the others after their running tasks and is raised here. Ctrl-C does the same.
+    `make_worker` is called once in each thread and returns the function that runs a task; its local state needs no
+    lock. Returns whether every task ran: False where the deadline or a stop came first. The first exception of a worker
+    is raised here, after the other workers have finished their running tasks. Ctrl-C does the same.
     """
     total = float(sum(costs)) or 1.0
     lock = threading.Lock()

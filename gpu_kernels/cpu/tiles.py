@@ -1,9 +1,9 @@
 """Compiled loops over pairs of row blocks: ranks inside a tile, thresholds, plane bytes, counting.
 
-For a tile of up to 248 tuples u, each column's values get 8-bit ranks. A table over the column's codes tells how many
-of the tile's values lie below a code, so a tuple t turns into thresholds by one look-up a column, and its outcomes with
-all tuples of the tile into byte compares (see `planes`). Comparisons whose outcome is the same for all pairs of a block
-of t and the tile go into the planes' base; planes that consist of such comparisons are not computed.
+In a tile of up to 248 tuples u, each column's values get 8-bit ranks. A table over the column's codes has the number of
+the tile's values below a code. So one look-up a column turns a tuple t into thresholds, and its outcomes with all
+tuples of the tile become byte compares (see `planes`). Comparisons whose outcome is the same for all pairs of a block
+of t and the tile go into the planes' base. Planes of such comparisons alone are not computed.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from tuplewise.gpu_kernels.cpu.planes import (
 )
 from tuplewise.gpu_kernels.cpu.tally import add_row
 
-BLOCK_ROWS = 512  # tuples t whose thresholds are looked up together
-CHUNK_ROWS = 32  # tuples t whose plane bytes are in the cache together
-HOT_TRIES = 3  # rows after which a block gives up guessing its two most frequent clues
+BLOCK_ROWS = 512  # tuples t of a block, whose thresholds are looked up together
+CHUNK_ROWS = 32  # tuples t of a chunk, whose plane bytes are in cache together
+HOT_TRIES = 3  # failed guesses after which a block stops guessing its two most frequent clues
 
 
 class Table(NamedTuple):
-    """What the loops want to know of a table and its comparisons.
+    """Table and comparisons, as the loops take them.
 
     Attributes
     ----------
     codes : int32 (columns, rows), dense; domain : int64 (columns,), the code of an unknown null, above all others
-    offsets : int64 (columns + 1,), where the table over the codes of each column begins; used : int64, columns of u
+    offsets : int64 (columns + 1,), start of each column's table over its codes; used : int64, columns of u
     row_outcomes : uint8 (any, rows), outcomes of comparisons within a row
     left, right, kind, plane, weight, row_of : int64 (comparisons,), see `plan`
     equal : bool (planes,); multiplier, size : int64 (planes,)
@@ -64,12 +64,12 @@ class Table(NamedTuple):
     size: NDArray[np.int64]
 
 
-class Scratch(NamedTuple):
-    """Arrays that a thread keeps between tiles.
+class TileScratch(NamedTuple):
+    """Working memory that a thread keeps between tiles.
 
     Attributes
     ----------
-    below : uint8, of each code how many of the tile's values lie below it; distinct : int64 (columns,), those values
+    below : uint8, number of the tile's values below each code; distinct : int64 (columns,), number of the tile's values
     ranks : int8 (columns, LANES); u_outcomes : int8 (row outcomes, LANES), of tuples u
     t_ranks, t_thresholds, t_weights : by plane and term; terms : int64 (planes,)
     base : uint8 (planes, BLOCK_ROWS); filled : uint8 (planes, CHUNK_ROWS, LANES), plane bytes
@@ -95,16 +95,16 @@ TABLE = (
     "int64[::1], int64[::1], int64[::1], boolean[::1], int64[::1], int64[::1])"
 )
 SCRATCH = (
-    "Scratch(uint8[::1], int8[:, ::1], int8[:, ::1], int64[::1], int8[:, :, ::1], int8[:, :, ::1], uint8[:, ::1], "
+    "TileScratch(uint8[::1], int8[:, ::1], int8[:, ::1], int64[::1], int8[:, :, ::1], int8[:, :, ::1], uint8[:, ::1], "
     "uint8[:, ::1], int64[::1], uint8[:, :, ::1], uint16[:, ::1], uint16[:, ::1])"
 )
 
 
 @helper
 def _rank_tile(codes, offsets, domain, column, first, last, below, ranks):
-    """Ranks of rows `first` to `last` of a column inside this tile, and the table of values below each code."""
+    """Rank the rows `first` to `last` of a column within this tile, and fill the table of values below each code."""
     table = below[offsets[column] : offsets[column + 1]]
-    nulls = domain[column]  # the code of a null under the rule "unknown"; no value has it otherwise
+    nulls = domain[column]  # the code of a null under the rule "unknown", and of no value
     values = codes[column, first:last].copy()
     sort(values)
     distinct = 0
@@ -126,7 +126,7 @@ def _rank_tile(codes, offsets, domain, column, first, last, below, ranks):
 
 @helper
 def _equal_terms(row, nulls, first, last, table, distinct, threshold):
-    """Thresholds of an equality; returns its constant outcome over the block, or -1."""
+    """Write the thresholds of an equality; returns its constant outcome over the block, or -1."""
     some = False
     every = distinct == 1
     for i in range(last - first):
@@ -141,7 +141,7 @@ def _equal_terms(row, nulls, first, last, table, distinct, threshold):
 
 @helper
 def _order_terms(row, nulls, first, last, table, distinct, lower, upper):
-    """Thresholds of an order comparison; returns its constant outcome over the block, or -1."""
+    """Write the thresholds of an order comparison; returns its constant outcome over the block, or -1."""
     least_low, most_low, least_high, most_high = 255, 0, 255, 0
     for i in range(last - first):
         code = row[first + i]
@@ -164,9 +164,9 @@ def _order_terms(row, nulls, first, last, table, distinct, lower, upper):
 
 @helper
 def _null_terms(row, nulls, first, last, table, equal, step, base, lower, upper, known):
-    """Three terms of a comparison with nulls.
+    """Write the three terms of a comparison with nulls.
 
-    The digit starts as "unknown"; the third term takes that away where both sides are known; the others add the
+    The digit starts as "unknown". The third term subtracts that where both sides are known; the other two add the
     outcome.
     """
     unknown = np.uint8(step * (2 if equal else 3))
@@ -183,10 +183,10 @@ def _null_terms(row, nulls, first, last, table, equal, step, base, lower, upper,
             known[i] = NULL_RANK
 
 
-def make_scratch(table: Table, planes: int) -> Scratch:
-    """Scratch for one thread."""
+def make_scratch(table: Table, planes: int) -> TileScratch:
+    """Allocate the working memory of one thread."""
     columns = len(table.codes)
-    return Scratch(
+    return TileScratch(
         below=np.zeros(int(table.offsets[-1]), dtype=np.uint8),
         ranks=np.zeros((columns, LANES), dtype=np.int8),
         u_outcomes=np.zeros((len(table.row_outcomes), LANES), dtype=np.int8),
@@ -217,10 +217,10 @@ def rank_tile(data, scratch, first, last):
 
 @helper
 def plan_block(data, scratch, first, last):
-    """Terms of all planes for tuples t in rows `first` to `last` against the prepared tile.
+    """Write the terms of all planes for tuples t in rows `first` to `last` against the prepared tile.
 
-    What a comparison's digit adds to its plane, by `step` for one of the digit, modulo 256 (so -step is 256 - step);
-    [...] is 1 where it holds:
+    A comparison adds step x digit to its plane byte, modulo 256 (so -step is 256 - step). Digits, with [x] as 1 where x
+    holds:
 
         equality            [u == t]
         order               [u < t] + [u <= t]
@@ -294,7 +294,7 @@ def plan_block(data, scratch, first, last):
 
 @helper
 def fill_chunk(data, scratch, first, last):
-    """Plane bytes of tuples `first` to `last` of the block, of the planes that vary."""
+    """Write the plane bytes of tuples `first` to `last` of the block, for the planes that vary."""
     terms = scratch.terms
     for p in range(len(terms)):
         if terms[p] > 0:
@@ -306,7 +306,7 @@ def fill_chunk(data, scratch, first, last):
 
 @helper
 def _join_bytes(out, a, scale_a, b, scale_b):
-    """16-bit index of two planes; a scale of 0 leaves a plane out."""
+    """Join two planes into a 16-bit index; a scale of 0 leaves a plane out."""
     for j in range(LANES):
         out[j] = np.uint16(np.uint16(np.uint16(a[j]) * scale_a) + np.uint16(np.uint16(b[j]) * scale_b))
 
@@ -324,7 +324,7 @@ def _count_equal(first, second, lanes, a, b):
 
 @helper
 def _count_hot(first, second, step, wide, tail, lanes, hot):
-    """Count a row whose clues are nearly all one of two; returns whether it was such a row. Guesses the next two.
+    """Count a row where two clues have 7 in 8 pairs or more; returns whether it was such a row, and else guesses anew.
 
     `hot`: uint16 (2, 2), the parts of the two clues in `first` and in `second`.
     """
@@ -356,8 +356,8 @@ def _count_hot(first, second, step, wide, tail, lanes, hot):
 def count_direct(data, scratch, counts, t_first, t_last, u_first, u_last):
     """Count all pairs t < u of a block and the prepared tile into `counts`, uint32 (combinations,).
 
-    Planes 2q and 2q + 1 make one 16-bit index. Where the two clues guessed from an earlier row cover a row, it is
-    counted by vector compares (increments of one counter wait for each other).
+    Planes 2q and 2q + 1 make one 16-bit index. A row covered by the two clues guessed from an earlier row is counted by
+    vector compares, since increments of one counter wait for each other.
     """
     multiplier, size = data.multiplier, data.size
     base, terms, filled, index, hot = scratch.base, scratch.terms, scratch.filled, scratch.index, scratch.hot

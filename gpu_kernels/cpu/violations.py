@@ -1,13 +1,16 @@
 """Violations of keys, constancies and order compatibility inside the classes of a stripped partition.
 
-Each row is met as the later one of at most one pair per check: after the first row of its class (keys, constancies), or
-after the row that has the extreme B among those of strictly smaller A (order compatibility), of equal ones the first by
-(A, row). For order compatibility rows are put in order of (class, A) once for all partners B of an A; then one pass
-over them finds swaps of both directions, without a branch, and reads of B only.
+Each row is the later row of at most one pair a check. The earlier row is the first one of its class (keys,
+constancies), or the row with the extreme B among those of strictly smaller A (order compatibility); of equal extremes
+it is the first by (A, row). With rows in order of (class, A), row i is a swap where
+    ascending    B[i] < max of B over the rows of its class with smaller A
+    descending   B[i] > min of B over the rows of its class with smaller A
+Rows are sorted once for all partners B of an A. One pass without branches then finds swaps of both directions, and
+reads only B.
 
-A check ends at its first violation. Where pairs are wanted a second pass meets them all, and those few of the smallest
-mixed row numbers are compared on all columns: a choice that depends on the order of classes, threads and devices no
-more than on the table's values.
+A check ends at its first violation. Where pairs are wanted, a second pass visits them all, and the few with the
+smallest mixed row numbers are compared on all columns. This choice doesn't depend on the order of classes, threads or
+devices, nor on the table's values.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
@@ -20,18 +23,18 @@ from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows, order_of, sort
 from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, KEY
 
-SMALL = 24  # rows of a class up to which insertion sorts it best
+SMALL = 24  # rows of a class up to which insertion sort is fastest
 ORDER_COST, MEMBER_COST, SMALL_COST, STEP_COST = 2, 9, 25, 6
-BLOCK = 4096  # rows after which a check looks whether it is decided
+BLOCK = 4096  # rows after which a check tests whether it is decided
 LOWEST, HIGHEST = -2147483648, 2147483647
-NEXT, CODE = 0, 1  # columns of cursors: where the next row of a class goes, and which code it had last
+NEXT, CODE = 0, 1  # columns of cursors: place of the next row of a class, and the class's last code
 LAST, LARGEST, LEAST, BEFORE_LARGEST, BEFORE_LEAST = 0, 1, 2, 3, 4  # columns of the states of classes
-EVERY_ROW = (1 << 32) - 1  # a bound on mixed rows
+EVERY_ROW = (1 << 32) - 1  # bound that all mixed rows satisfy
 
 
 @kernel("int64")
 def mixed(row):
-    """A row number's place in an order that has nothing to do with the table: a bijection of 32 bits."""
+    """Mix a row number by a bijection of 32 bits, which gives an order unrelated to the table."""
     x = np.uint64(row)
     x ^= x >> np.uint64(16)
     x = (x * np.uint64(0x7FEB352D)) & np.uint64(0xFFFFFFFF)
@@ -42,9 +45,10 @@ def mixed(row):
 
 @helper
 def number_classes(rows, bounds, members, total, scratch):
-    """Whether classes are best sorted by a pass over the order of all rows; then numbers[row] = class, -1: none.
+    """Tell whether a pass over the order of all rows sorts classes fastest; if so, numbers[row] = class, -1 for none.
 
-    Measured (ns): a row of such a pass, of a small class, of a step of the sort of a large one.
+    The pass costs ORDER_COST a row of the table and MEMBER_COST a row of a class. Sorting class by class costs
+    SMALL_COST a row of a small class and STEP_COST * log2(size) a row of a large one. Costs are measured, in ns.
     """
     if members == total and len(bounds) == 1:
         return False
@@ -63,9 +67,10 @@ def number_classes(rows, bounds, members, total, scratch):
 
 @helper
 def sort_classes(rows, bounds, members, column, order, marks, by_order, scratch):
-    """The rows of classes in order of (class, code, row), with marks: 2 where a class begins, 1 another code, 0 else.
+    """Sort the rows of classes by (class, code, row), with marks: 2 at the first row of a class, 1 at a new code, else
+    0.
 
-    order, marks : those of the column over the whole table; by_order : what `number_classes` said of this partition
+    order, marks : those of the column over the whole table; by_order : result of `number_classes` for this partition
     """
     if members == len(order) and len(bounds) == 1:
         return order, marks
@@ -88,7 +93,7 @@ def sort_classes(rows, bounds, members, column, order, marks, by_order, scratch)
 
 @helper
 def insert_sorted(rows, column, new_rows, new_marks):
-    """One small class; rows ascend, so equal codes stay in order."""
+    """Sort one small class by insertion; rows ascend, so equal codes stay in order of rows."""
     for i in range(len(rows)):
         row = rows[i]
         code = column[row]
@@ -102,7 +107,7 @@ def insert_sorted(rows, column, new_rows, new_marks):
 
 @helper
 def sort_by_keys(rows, column, keys, new_rows, new_marks):
-    """One class of some size: keys of code and row, sorted."""
+    """Sort one large class by keys of code and row."""
     keys = keys[: len(rows)]
     for i in range(len(rows)):
         keys[i] = (np.uint64(column[rows[i]] + 1) << np.uint64(32)) | np.uint64(rows[i])
@@ -114,7 +119,7 @@ def sort_by_keys(rows, column, keys, new_rows, new_marks):
 
 @helper
 def mark_codes(rows, column, marks):
-    """Marks of one sorted class."""
+    """Mark one sorted class."""
     marks[0] = 2
     before = column[rows[0]]
     for i in range(1, len(rows)):
@@ -125,9 +130,9 @@ def mark_codes(rows, column, marks):
 
 @helper
 def scatter_by_order(order, marks, numbers, cursors, new_rows, new_marks):
-    """Each numbered row to its class, which the order of the whole table leaves sorted.
+    """Scatter numbered rows to their classes in the order of the whole table, which leaves classes sorted.
 
-    cursors int32 (classes, 2): NEXT, and CODE by its count.
+    cursors : int32 (classes, 2), NEXT, and CODE as the number of the distinct code
     """
     code = 0
     for i in range(len(order)):
@@ -145,7 +150,7 @@ def scatter_by_order(order, marks, numbers, cursors, new_rows, new_marks):
 
 @helper
 def any_swaps(rows, marks, column, ascending, descending):
-    """Whether there is a swap in either direction, as far as each is asked for."""
+    """Tell for each direction whether there is a swap; only directions asked for are decided."""
     rises = falls = False
     largest, before_largest = np.int32(LOWEST), np.int32(LOWEST)  # of B in the class so far; over strictly smaller A
     least, before_least = np.int32(HIGHEST), np.int32(HIGHEST)
@@ -168,9 +173,10 @@ def any_swaps(rows, marks, column, ascending, descending):
 
 @helper
 def any_swaps_by_order(order, marks, numbers, column, ascending, descending, states):
-    """As `any_swaps`, in a pass over the order of the whole table: for one B, where classes are few.
+    """Do the same as `any_swaps` in a pass over the order of the whole table, for a single B and few classes.
 
-    states int32 (classes, 8): of each class the last A (by its count), largest and least, those before, three unused.
+    states : int32 (classes, 8), for each class the number of its last distinct A, largest and least B, these two over
+        strictly smaller A, three unused
     """
     rises = falls = False
     for c in range(len(states)):
@@ -201,13 +207,14 @@ def any_swaps_by_order(order, marks, numbers, column, ascending, descending, sta
 
 @helper
 def collect_swaps(rows, marks, column, kind, compared, found):
-    """found[k] = (row of the extreme, row) of swaps: at least those of the `compared` smallest mixed rows; how many."""
+    """Write swaps to found[k] = (row of the extreme, row), at least those of the `compared` smallest mixed rows; return
+    how many."""
     sign = np.int64(1) if kind == ASCENDING else np.int64(-1)
     nothing = np.int64(LOWEST) << 32
     half = np.int64(HIGHEST)
     count = 0
     bound = np.uint64(EVERY_ROW)
-    extreme = before = nothing  # code, then how far from the last place: of equal codes the first is largest
+    extreme = before = nothing  # code << 32 | (HIGHEST - place): of equal codes the first place is largest
     for i in range(len(rows)):
         row = rows[i]
         code = sign * column[row]
@@ -221,9 +228,10 @@ def collect_swaps(rows, marks, column, kind, compared, found):
 
 @helper
 def add_pair(t, u, count, bound, compared, found):
-    """Add a pair; where there is no room, the `compared` smallest mixed rows stay, and only smaller ones count then.
+    """Add a pair. Where there is no room, only the pairs of the `compared` smallest mixed rows are kept, and their
+    largest mixed row becomes the bound for later pairs.
 
-    Returns how many there are and the bound on mixed rows.
+    Returns the number of pairs and the bound on mixed rows.
     """
     if count == len(found):
         count = smallest_mixed(compared, count, found)
@@ -236,7 +244,7 @@ def add_pair(t, u, count, bound, compared, found):
 
 @helper
 def smallest_mixed(compared, count, found):
-    """Keep of found[:count] those of the `compared` smallest mixed rows, ascending; returns how many there are."""
+    """Keep the pairs of found[:count] with the `compared` smallest mixed rows, ascending; returns how many."""
     keys = np.empty(count, dtype=np.uint64)
     for k in range(count):
         keys[k] = mixed(np.int64(found[k, 1]))
@@ -245,7 +253,7 @@ def smallest_mixed(compared, count, found):
 
 @helper
 def keep_first(found, order, most):
-    """Put the pairs found[order[0]], found[order[1]], ... first, at most so many; returns how many."""
+    """Move the pairs found[order[0]], found[order[1]], ... to the front, at most `most` of them; returns how many."""
     kept = min(len(order), most)
     chosen = np.empty((kept, 2), dtype=np.int32)
     for k in range(kept):
@@ -256,7 +264,7 @@ def keep_first(found, order, most):
 
 @helper
 def any_different(rows, bounds, column, strict):
-    """Whether a row has another code than the first of its class; `strict`: nulls differ from nothing."""
+    """Tell whether a row has another code than the first of its class; `strict`: nulls differ from nothing."""
     for c in range(len(bounds)):
         low, high = bounds[c, 0], bounds[c, 1]
         code = column[rows[low]]
@@ -275,7 +283,7 @@ def any_different(rows, bounds, column, strict):
 
 @helper
 def collect_different(rows, bounds, column, strict, compared, found):
-    """found[k] = (first row of the class, row) of rows with another code, as `collect_swaps`."""
+    """Write found[k] = (first row of the class, row) for rows with another code, as `collect_swaps` does."""
     count = 0
     bound = np.uint64(EVERY_ROW)
     for c in range(len(bounds)):
@@ -293,7 +301,7 @@ def collect_different(rows, bounds, column, strict, compared, found):
 
 @helper
 def collect_equal(rows, bounds, compared, found):
-    """found[k] = (first row of the class, row) of other rows, as `collect_swaps`."""
+    """Write found[k] = (first row of the class, row) for all other rows, as `collect_swaps` does."""
     count = 0
     bound = np.uint64(EVERY_ROW)
     for c in range(len(bounds)):
@@ -305,10 +313,10 @@ def collect_equal(rows, bounds, compared, found):
 
 @helper
 def best_pairs(rows, bounds, marks, column, kind, strict, codes, compared, limit, found):
-    """Put the best pairs of a violated check first in `found`, best first; returns how many.
+    """Write the best pairs of a violated check to the front of `found`, best first; returns how many.
 
-    Those of the `compared` smallest mixed rows are compared; `found` has room for more. For order compatibility `rows`
-    are the sorted ones.
+    The pairs of the `compared` smallest mixed rows are compared; `found` has room for more. For order compatibility
+    `rows` are the sorted rows.
     """
     if kind == KEY:
         count = collect_equal(rows, bounds, compared, found)
@@ -321,7 +329,8 @@ def best_pairs(rows, bounds, marks, column, kind, strict, codes, compared, limit
 
 @helper
 def choose_pairs(codes, strict, compared, limit, count, found):
-    """Of found[:count] compare the `compared` smallest mixed rows; put the best first, best first; how many."""
+    """Compare the pairs of found[:count] with the `compared` smallest mixed rows; move the best to the front; return
+    how many."""
     if count > compared:
         count = smallest_mixed(compared, count, found)
     return rank_pairs(codes, strict, limit, count, found)
@@ -329,7 +338,7 @@ def choose_pairs(codes, strict, compared, limit, count, found):
 
 @helper
 def rank_pairs(codes, strict, limit, count, found):
-    """Of found[:count] put those that agree on most columns first, of equal ones the lowest later row."""
+    """Sort found[:count] by descending number of columns that agree, then by the later row."""
     keys = np.empty(count, dtype=np.int64)
     for k in range(count):
         agreeing = 0
@@ -342,9 +351,9 @@ def rank_pairs(codes, strict, limit, count, found):
 
 @kernel("const int32[:, ::1], boolean, int64, int64, int64[::1], int32[:, :, ::1], int64[::1]")
 def choose_all(codes, strict, compared, limit, counts, found, numbers):
-    """The best pairs of each check, of those that were found: int32 (any, 2), and how many in `numbers`.
+    """Choose the best of the found pairs of each check: int32 (any, 2), and their number in `numbers`.
 
-    For the CUDA twin: `counts` int64 (checks,), `found` int32 (checks, most, 2).
+    Serves the CUDA twin: `counts` int64 (checks,), `found` int32 (checks, most, 2).
     """
     total = 0
     for k in range(len(counts)):

@@ -1,12 +1,19 @@
-"""Two inequalities: slices of the side sorted by one column, counted by a wavelet matrix of the other column.
+"""Joins of two inequalities: slices of the side sorted by one column, counted by a wavelet matrix of the other column.
 
-Counting takes one step a bit of the second column's dense ranks, whatever the number of pairs; existence one pass
-with running extremes; listing descends a tree of extremes only where partners are.
+Counting takes one step for each bit of the second column's dense ranks, whatever the number of pairs. Existence takes
+one pass with running extremes. Listing descends a tree of extremes only where there are partners.
+
+The matrix has one row of bits for each bit of the ranks, highest first. With ones(p) as the ones of a level before
+place p, and Z as the zeros of the level, place p goes on to place p - ones(p) of the next level where its bit is 0, and
+to Z + ones(p) where it is 1. To count the ranks below r in [low, high), go down the levels: where r has bit 1, the
+places with bit 0, (high - ones(high)) - (low - ones(low)), are below r and those with bit 1 go on; where r has bit 0,
+only the places with bit 0 go on.
 
 Source: IEJoin (Khayyat et al., "Lightning Fast and Space Efficient Inequality Joins", PVLDB 8(13), 2015) sorts by both
 columns and scans a bit array for each row. Departures: the wavelet matrix (Claude, Navarro, Ordonez, "The wavelet
-matrix", Information Systems 47, 2015) counts set bits of that array without scanning it, so that 10^12 pairs cost no
-more than none; pairs are listed by priority search over extremes, in time that grows with what is listed.
+matrix", Information Systems 47, 2015) counts set bits of that array without scanning it, so that counting 10^12 pairs
+costs no more than counting none; pairs are listed by priority search over extremes, in time that grows with their
+number.
 """
 
 from __future__ import annotations
@@ -24,16 +31,16 @@ from tuplewise.gpu_kernels.cpu.joins import CpuJoin, ordered_side
 from tuplewise.gpu_kernels.cpu.sorted_join import bisect, move_to, partners_of, slices_of
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS
 
-WIDTHS = ("uint8", "uint16", "uint32")  # of ranks
+WIDTHS = ("uint8", "uint16", "uint32")  # dtypes of ranks
 
 
 class Second(NamedTuple):
-    """The second inequality: its left column and outcomes, and a wavelet matrix of the right side.
+    """Second inequality: its left column and outcomes, and a wavelet matrix of the right side.
 
     Attributes
     ----------
     column : int32 (rows,)
-    below : int32, distinct right codes less than lowest + k
+    below : int32, below[k] = number of distinct right codes less than lowest + k
     words, ones, zeros : see `build_levels`
     """
 
@@ -51,17 +58,18 @@ SECOND = "Second(const int32[::1], int64, int32[::1], int64, uint64[:, ::1], int
 
 @kernel(*(f"int32[::1], const int32[::1], int64, int32[::1], {width}[::1]" for width in WIDTHS))
 def write_ranks(rows, column, lowest, below, ranks):
-    """ranks[i] = dense rank of row i's code."""
+    """Write ranks[i] = dense rank of row i's code."""
     for i in range(len(rows)):
         ranks[i] = below[column[rows[i]] - lowest]
 
 
 @kernel(*(f"{width}[::1], {width}[::1], int64, uint64[:, ::1], int32[:, ::1], int64[::1]" for width in WIDTHS))
 def build_levels(ranks, other, levels, words, ones, zeros):
-    """The wavelet matrix of `ranks` (destroyed; `other` is room of the same shape).
+    """Build the wavelet matrix of `ranks` (destroyed; `other` is room of the same shape).
 
-    words[level, i // 64] holds the bit of each place, highest bit of the ranks first; ones[level, i // 64] the ones
-    before that word; zeros[level] all zeros of the level. After each level, places with a 0 come first, stably.
+    Bit i % 64 of words[level, i // 64] is the bit of place i, highest bit of the ranks first; ones[level, w] counts the
+    ones before word w; zeros[level] counts the zeros of the level. Each level is partitioned stably for the next,
+    places with bit 0 first.
     """
     n = len(ranks)
     for level in range(levels):
@@ -94,7 +102,8 @@ def build_levels(ranks, other, levels, words, ones, zeros):
 
 @inlined
 def ones_before(words, ones, level, place):
-    """Ones of a level before a place."""
+    """Count the ones of a level before a place: ones[level, place // 64] + popcount(lower place % 64 bits of the
+    word)."""
     word = place >> 6
     bits = words[level, word] & ((np.uint64(1) << np.uint64(place & 63)) - np.uint64(1))
     bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -105,7 +114,7 @@ def ones_before(words, ones, level, place):
 
 @helper
 def count_below(words, ones, zeros, low, high, rank):
-    """Places in [low, high) whose rank is below `rank`."""
+    """Count the places in [low, high) whose rank is below `rank`."""
     levels = len(zeros)
     if rank >= np.int64(1) << levels:
         return high - low
@@ -127,8 +136,8 @@ def count_below(words, ones, zeros, low, high, rank):
 
 @helper
 def threshold_of(below, lowest, code, outcomes):
-    """Dense rank such that partners are below it (GREATER) or not below it (LESS)."""
-    # strict "greater" and non-strict "less" leave the ranks below the code; the others take the code itself in
+    """Threshold of dense ranks: partners have ranks below it (GREATER), or at least it (LESS)."""
+    # rank of the first code >= code for u < t and u >= t, of the first code > code for u <= t and u > t
     place = np.int64(code) - lowest + (1 if outcomes == LESS or outcomes == GREATER | EQUAL else 0)
     return np.int64(below[min(max(place, 0), len(below) - 1)])
 
@@ -140,7 +149,8 @@ def threshold_of(below, lowest, code, outcomes):
 def count_dominated(
     left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, second: Second, first, last, counts, sign
 ):
-    """Pairs of the left places [first, last) that satisfy both inequalities; the right side is sorted by the first."""
+    """Count pairs of the left places [first, last) that satisfy both inequalities; the right side is sorted by the
+    first."""
     lsecond, second_outcomes, below, lowest, words, ones, zeros = second
     total = 0
     c = np.searchsorted(loffsets, first, side="right") - 1
@@ -170,7 +180,7 @@ def count_dominated(
 
 
 class WaveletJoin(CpuJoin):
-    """Two inequalities. What counting and listing need is built when they are asked for."""
+    """Join of two inequalities. The structures for counting and listing are built when first needed."""
 
     def prepare(self) -> None:
         pairs, codes = self.pairs, self.codes
@@ -185,7 +195,7 @@ class WaveletJoin(CpuJoin):
     def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
         if not len(self.pairs.left) or not len(self.pairs.right):
             return 0
-        _ = self._second  # before threads ask for it
+        _ = self._second  # computed before threads need it
         return super().count(counts, sign)
 
     def count_part(self, first: int, last: int, counts: NDArray[np.int64], sign: int) -> int:
@@ -201,7 +211,8 @@ class WaveletJoin(CpuJoin):
         lowest, highest = (int(x) for x in extremes_of(self._right, column))
         seen = np.zeros(highest - lowest + 2, dtype=np.bool_)
         mark_values(self._right, column, lowest, seen)
-        below = np.zeros(highest - lowest + 2, dtype=np.int32)  # below[k]: distinct codes less than lowest + k
+        below = np.zeros(highest - lowest + 2, dtype=np.int32)  # below[k]: number of distinct codes less than lowest +
+        # k
         np.cumsum(seen[:-1], out=below[1:])
         levels = bits_for(int(below[-1]))
         words = np.zeros((levels, n // 64 + 1), dtype=np.uint64)
@@ -218,7 +229,7 @@ class WaveletJoin(CpuJoin):
         return build_tree(self._right, self._rsecond, self._largest)
 
     def ask(self, rows: NDArray[np.int32]) -> tuple[Any, ...]:
-        """The arguments of the kernels that report partners."""
+        """Arguments of the kernels that report partners."""
         slices = np.empty((len(rows), 4), dtype=np.int64)
         rows, clusters = super().ask(rows)
         partners_of(

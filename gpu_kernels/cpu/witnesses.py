@@ -1,5 +1,5 @@
-"""What known pairs of rows refute: the bits of the pairs that agree on a context, those of the targets that each pair
-violates."""
+"""Dependencies that known pairs of rows refute: bit sets of the pairs that agree on a context, and of the targets that
+each pair violates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ TASK_CONTEXTS = 1024
 
 
 def run(contexts: Mask, still: Mask, agreeing: Mask, violated: Mask, control: Control) -> None:
-    """Take from `still`, uint64 (contexts, target words), what a pair violates that agrees on the context."""
+    """Remove from `still`, uint64 (contexts, target words), the targets violated by a pair that agrees on the
+    context."""
     parts = [slice(first, first + TASK_CONTEXTS) for first in range(0, len(contexts), TASK_CONTEXTS)]
 
     def worker() -> Callable[[int], None]:
@@ -36,7 +37,7 @@ def run(contexts: Mask, still: Mask, agreeing: Mask, violated: Mask, control: Co
 
 @kernel("const int32[:, ::1], int32[:, ::1]")
 def count_agreements(codes: NDArray[np.int32], pairs: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Columns in which the rows of each pair are equal: int32 (pairs,)."""
+    """Count the columns on which the rows of each pair are equal: int32 (pairs,)."""
     found = np.zeros(len(pairs), dtype=np.int32)
     for column in range(len(codes)):
         for p in range(len(pairs)):
@@ -55,8 +56,8 @@ def mark_pairs(
     strict: bool,
     target_words: int,
 ) -> tuple[Mask, Mask]:
-    """Which pairs agree on each column, uint64 (columns, ceil(pairs / 64)), and which targets each violates, uint64
-    (pairs, target words). `strict`: a null agrees with nothing and differs from nothing."""
+    """Bit sets of the pairs that agree on each column, uint64 (columns, ceil(pairs / 64)), and of the targets that each
+    pair violates, uint64 (pairs, target words). `strict`: a null neither agrees with nor differs from anything."""
     agreeing = np.zeros((len(codes), (len(pairs) + 63) // 64), dtype=np.uint64)
     violated = np.zeros((len(pairs), target_words), dtype=np.uint64)
     order = np.empty(len(codes), dtype=np.int8)
@@ -83,7 +84,7 @@ def mark_pairs(
 
 @kernel("uint64[:, ::1], uint64[:, ::1], uint64[:, ::1], uint64[:, ::1], uint64[::1]")
 def _refute(contexts: Mask, still: Mask, agreeing: Mask, violated: Mask, agree: Mask) -> None:
-    """For each context the pairs that agree on it, and what is left without what they violate."""
+    """Find for each context the pairs that agree on it, and remove the targets that they violate."""
     pair_words = len(agree)
     for c in range(len(contexts)):
         for v in range(pair_words):
@@ -100,7 +101,7 @@ def _refute(contexts: Mask, still: Mask, agreeing: Mask, violated: Mask, agree: 
 
 @helper
 def _take_violated(agree: Mask, violated: Mask, still: Mask) -> None:
-    """Take from `still` what the pairs of these bits violate, until nothing is left."""
+    """Remove from `still` the targets that the pairs of these bits violate, until none is left."""
     for v in range(len(agree)):
         rest = agree[v]
         while rest:

@@ -1,8 +1,9 @@
-"""Sorted arrays with zones: rows in the order of some columns, and for each block of them the least and the largest
-value of every column, block upon block. A box of values is found by going down where a block may hold some of it.
+"""Sorted arrays with zones: rows sorted by some columns, with the least and largest value of every column for each
+block of rows, for each block of blocks, and so on. To find a box of values, the search descends into blocks whose zones
+overlap the box.
 
-What lies near in the order is alike in its first columns, so a box that fixes these is a few blocks; and where the rest
-of the columns rises or falls with them, as in a table in which a rule of order holds, its zones are as narrow.
+Neighbours are alike in the first columns of the order, so a box that fixes these is in a few blocks. Where other
+columns rise or fall with them, as in a table in which a rule of order holds, their zones are narrow too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MOST_LEVELS = 8  # 16 ** 8 is more than rows may be
 
 
 def zone_levels(rows: int) -> list[int]:
-    """Blocks of each level, lowest first; the last has at most BLOCK of them."""
+    """Number of blocks of each level, lowest first; the last level has at most BLOCK of them."""
     levels: list[int] = []
     count = rows
     while rows and (not levels or count > BLOCK):
@@ -76,9 +77,9 @@ def merge_orders(
     number: NDArray[np.int32],
     merged: NDArray[np.int32],
 ) -> int:
-    """Merge two sorted orders into one of the rows that stay, under their new numbers; returns how many there are.
+    """Merge two sorted orders into one of the remaining rows, by their new numbers; returns how many.
 
-    `number`: int32 (rows,), the new number of each row, -1 where it goes.
+    `number`: int32 (rows,), the new number of each row, -1 for removed rows.
     """
     i, j, at = 0, 0, 0
     while i < len(order) or j < len(added):
@@ -115,9 +116,9 @@ def find_rows(
     order: NDArray[np.int32],
     wanted: NDArray[np.int32],
 ) -> NDArray[np.int32]:
-    """A living row that has these values in these columns, by which `order` is sorted; -1 where there is none.
+    """Find live rows by their values in the columns that `order` is sorted by: int32 (k,), -1 where there is none.
 
-    `wanted`: int32 (k, columns). Returns int32 (k,).
+    `wanted`: int32 (k, columns).
     """
     found = np.full(len(wanted), -1, dtype=np.int32)
     for k in range(len(wanted)):
@@ -146,12 +147,12 @@ def find_rows(
 
 
 def sort_rows(ranks: Any, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Rows in the order of columns, the first of them first.
+    """Sort rows by columns, the first column first.
 
     Parameters
     ----------
-    ranks : int64 (columns, rows), how many values lie below each one; as dense as they can be had
-    rows : int32 (rows,), what stands for each place
+    ranks : int64 (columns, rows), number of values below each one, as dense as possible
+    rows : int32 (rows,), the row of each place
     """
     keys: list[NDArray[np.uint64]] = []
     used = 64
@@ -171,7 +172,7 @@ def sort_rows(ranks: Any, rows: NDArray[np.int32]) -> NDArray[np.int32]:
 @kernel("int32[:, ::1], int32[::1], int32[::1], int64")
 def cut_classes(codes: NDArray[np.int32], columns: NDArray[np.int32], order: NDArray[np.int32], most: int) -> int:
     """Keep at most so many rows of each class of rows that are equal in these columns, at the front of `order`, which
-    is sorted by them; those of larger classes as -row - 1. Returns how many there are."""
+    is sorted by them. Rows of shortened classes are written as -row - 1. Returns the number of rows kept."""
     at, start = 0, 0
     while start < len(order):
         end = start + 1

@@ -1,18 +1,18 @@
-"""The CUDA twins. Importing them settles first where Numba keeps what it compiles.
+"""CUDA twins. Importing this package first points Numba at the cache folder.
 
-What all kernels have in common, and each one's docstring says again in short:
+Rules of all kernels, which each docstring repeats in short:
 
 - Grid: of any size, threads step by its width (`cuda.grid` and `cuda.gridsize` are 64 bits wide, as are all counts of
   pairs and places among them); the bound is checked before anything is read. Blocks have 128 threads, those of
   `count_clues_kernel` what its `Geometry` says.
-- Races: none, also no harmless ones. Four ways: *own item*, a thread writes only what belongs to its items; *one
-  source*, each place that is written has one item that says so (a permutation, or places from running sums); *atomic*,
-  several threads add to one cell, or take the least; *launches*, what is read was written by an earlier launch.
+- Races: none, not even harmless ones, by one of four rules. *own item*: a thread writes only to its own items. *one
+  source*: each place has exactly one item that writes it (a permutation, or places from running sums). *atomic*:
+  several threads add to one cell, or take its minimum. *launches*: an earlier launch wrote what this one reads.
 - Shared memory: none but in `count_clues_kernel`. Registers are bounded in tests where they decide how many blocks fit
   on a multiprocessor (65,536 of them, 2,048 threads): up to 32 registers all threads fit, with 64 half of them.
-- Bytes of an item: what has to come from or go to memory. g is a gather, 4 bytes of a sector of 32 where neighbours
-  don't share it; s a binary search, whose steps come from the caches but for the last. An H100 moves 3.35e12 bytes a
-  second, an H200 4.8e12, both do 1.7e13 operations on 32-bit integers.
+- Bytes of an item: traffic with memory. g is a gather: 4 bytes, or a whole sector of 32 where neighbours don't share
+  it. s is a binary search, of which only the last step leaves the caches. An H100 moves 3.35e12 bytes a second, an H200
+  4.8e12; both do 1.7e13 operations on 32-bit integers a second.
 
 =========================  ============================  ==========================  =======  ==========
 kernel                     item of a thread              bytes of an item            bound    no race by

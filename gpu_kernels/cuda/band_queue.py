@@ -1,7 +1,7 @@
-"""Bands of pairs over the GPUs of one machine: a queue that each takes from, and what becomes of one that fails.
+"""Queue of bands of pairs for the GPUs of one machine, and the handling of failures.
 
-A GPU counts in a table of its own. One that runs out of memory cuts the band that it has into smaller ones, and where
-no band is small enough leaves the work to the others; any other failure ends the work of all.
+Each GPU counts in a table of its own. A GPU that runs out of memory cuts its band into smaller ones, and where no band
+is small enough leaves the work to the others. Any other failure ends the work of all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tuplewise.gpu_kernels.cuda.strips import split_band
 from tuplewise.gpu_kernels.device import OutOfDeviceMemory, gpu, on_gpu
 from tuplewise.gpu_kernels.faults import Fault, explain, is_out_of_memory
 
-PAIRS_WORTH_A_GPU = 1 << 35  # a third of a second at 1e11 pairs a second: a context takes as long to make
+PAIRS_WORTH_A_GPU = 1 << 35  # a third of a second at 1e11 pairs a second: as long as making a context
 BANDS_PER_GPU = 2  # of rows; with two GPUs four bands, so ten pairs of bands
 CUDA_PACKAGES = ("cuda", "cupy", "cupy_backends", "numba", "numba_cuda")
 
@@ -40,10 +40,11 @@ def count_on_gpus(
     control: Control,
     sizes: Sizes | None,
 ) -> tuple[list[Part], bool]:
-    """Clues of all pairs of bands, with counts, in no order and not merged; False where a deadline or stop came first.
+    """Count the clues of all pairs of bands: clues and counts, neither sorted nor merged; False where a deadline or
+    stop came first.
 
-    The current GPU works in the caller's thread, each further one (`control.gpus`, as many as the pairs are worth) in a
-    thread of its own. `sizes` None: by the memory of each.
+    The current GPU works in the caller's thread, each further one (from `control.gpus`, one for each PAIRS_WORTH_A_GPU
+    pairs) in a thread of its own. `sizes` None: chosen by each GPU's memory.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def count_on_gpus(
         of = of or default_sizes(plan, total_pairs)
         try:
             queue.empty_with(Counter(plan, row_end, of, queue.over, queue.tell))
-        except BaseException as error:  # Ctrl-C, too: the others end after their launch
+        except BaseException as error:  # Ctrl-C too: the others end after their launch
             queue.fail(_named(error, index))
 
     def help_from(index: int) -> None:
@@ -88,20 +89,20 @@ def count_on_gpus(
 
 
 class _Queue:
-    """Bands that wait to be counted, and what was found."""
+    """Bands still to count, and the results so far."""
 
     def __init__(self, bands: Iterable[Band], total_pairs: int, control: Control) -> None:
         self._waiting, self._total, self._control = deque(bands), total_pairs, control
         self._changed = threading.Condition()
-        self._taken = 0  # bands that somebody has, and may give back in pieces
+        self._taken = 0  # bands being counted, which may come back in pieces
         self._done_pairs = 0
         self._stopped = False
         self._error: BaseException | None = None
-        self._no_room = ""  # what a device said that has no room even for the smallest sizes
+        self._no_room = ""  # message of a device without room even for the smallest sizes
         self._parts: list[Part] = []
 
     def empty_with(self, counter: Counter) -> None:
-        """Count bands on the current device until none is left, or it has no room even for the smallest sizes."""
+        """Count bands on the current device until none is left, or until it has no room even for the smallest sizes."""
         while (band := self._take()) is not None:
             if max(map(len, band)) > counter.sizes.band_rows:
                 self._give_back(split_band(band, counter.sizes.band_rows))
@@ -127,25 +128,25 @@ class _Queue:
             self._parts.extend(counter.parts)
 
     def over(self) -> bool:
-        """Whether no launch may begin any more."""
+        """Tell whether no further launch may begin."""
         return self._stopped or self._control.over()
 
     def tell(self, pairs: int) -> None:
-        """So many pairs more were looked at, about; fewer than 0: that was in vain."""
+        """Report progress: about so many more pairs were compared. A negative number takes pairs back."""
         with self._changed:
             self._done_pairs += pairs
             if self._control.progress is not None and pairs > 0:
                 self._control.progress(min(1.0, self._done_pairs / self._total))
 
     def fail(self, error: BaseException) -> None:
-        """End the work of all; the first error counts."""
+        """End the work of all GPUs; the first error is the one reported."""
         with self._changed:
             self._error = self._error or error
             self._stopped = True
             self._changed.notify_all()
 
     def outcome(self) -> tuple[list[Part], bool]:
-        """What all have found, once they are done."""
+        """Results of all GPUs, once they are done."""
         if self._error is not None:
             raise self._error
         if self._waiting and not self._stopped:
@@ -153,7 +154,7 @@ class _Queue:
         return self._parts, not self._stopped
 
     def _take(self) -> Band | None:
-        """The next band; waits while another GPU may still give back pieces of one."""
+        """Take the next band; waits while another GPU may still give back pieces of its band."""
         with self._changed:
             while not self._waiting and self._taken and not self._stopped:
                 self._changed.wait()
@@ -163,7 +164,7 @@ class _Queue:
             return self._waiting.popleft()
 
     def _give_back(self, pieces: Iterable[Band], finished: bool = True) -> None:
-        """A band that was taken is counted, but for these pieces; not `finished`: time is over."""
+        """Give back a taken band: it is counted, except for these pieces. Not `finished`: time is over."""
         with self._changed:
             self._waiting.extendleft(reversed(list(pieces)))
             self._taken -= 1
@@ -172,7 +173,7 @@ class _Queue:
 
 
 def _join(thread: threading.Thread, queue: _Queue) -> None:
-    """Wait for a helper; Ctrl-C ends it after its launch."""
+    """Wait for a thread; Ctrl-C ends it after its launch."""
     try:
         thread.join()
     except BaseException as error:
@@ -181,7 +182,7 @@ def _join(thread: threading.Thread, queue: _Queue) -> None:
 
 
 def _named(error: BaseException, index: int) -> BaseException:
-    """A failure of CUDA as one clear error; others as they are."""
+    """Convert a failure of CUDA to one clear error; other errors are returned as they are."""
     if type(error).__module__.split(".")[0] not in CUDA_PACKAGES:
         return error
     fault = explain(error)

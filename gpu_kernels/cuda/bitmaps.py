@@ -1,8 +1,8 @@
-"""Binning-hash-sort-merge on the device: any comparisons, by bitmaps of blocks of the right side.
+"""Binning-hash-sort-merge on the device: joins of any comparisons by bitmaps of blocks of the right side.
 
-As in the CPU twin: for each comparison a block keeps its rows sorted by code and, for every bin of them, the bitmap of
-the rows before the bin. Departures: blocks and bins are smaller, so that the bitmap that a thread works on is small;
-one thread a left row goes through the blocks of its cluster.
+As in the CPU twin, for each comparison a block keeps its rows sorted by code and, for every bin of rows, the bitmap of
+the rows before the bin. Departures: blocks and bins are smaller, so that a thread's bitmap is small; each left row has
+one thread, which goes through the blocks of its cluster.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
@@ -24,8 +24,8 @@ from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS
 WORDS = 16  # 64-bit words of a block's bitmap
 BLOCK = 64 * WORDS  # rows of a block at most
 BIN = 32  # rows of a bin; a power of two
-LOW, SIZE, START = 0, 1, 2  # columns of blocks: first row, rows, where the bitmaps begin
-FEW = 64  # rows of a block up to which each is compared: it has no bitmaps
+LOW, SIZE, START = 0, 1, 2  # columns of blocks: first row, number of rows, start of the bitmaps
+FEW = 64  # rows of a block without bitmaps, at most: each row is compared
 
 
 @kernel("int32[::1], int64[:,::1], int32[::1], int32[::1]")
@@ -75,9 +75,10 @@ def join_before(before, start, used, places, low, place, words):
 
 @cuda.jit(device=True)
 def match_block(k, block, codes, outcomes, right_codes, blocks, sorted_codes, places, before, result, words):
-    """result[:used] = bitmap of the rows of a block that are partners of left row k; returns used, its words.
+    """Write to result[:used] the bitmap of the rows of a block that are partners of left row k; returns `used`, its
+    words.
 
-    `words` is room for as many.
+    `words` is room for as many words.
     """
     low, size, start = blocks[block, LOW], blocks[block, SIZE], blocks[block, START]
     used = (size + 63) >> 6
@@ -96,7 +97,7 @@ def match_block(k, block, codes, outcomes, right_codes, blocks, sorted_codes, pl
             for w in range(used):
                 result[w] &= words[w]
             continue
-        # the rows before `lower` are less, those before `upper` less or equal: t.A > u.A takes the first, and so on
+        # right codes: < code before `lower`, <= code before `upper`; t.A > u.A takes the rows before `lower`, and so on
         lower = first_above(sorted_codes[d], low, low + size, np.int64(code) - 1) - low
         upper = first_above(sorted_codes[d], low + lower, low + size, code) - low
         if kind == LESS | GREATER or kind == EQUAL:
@@ -178,7 +179,8 @@ def emit_bitmaps_kernel(
 
 
 def cut_blocks(offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """firsts, int64 (clusters + 1,), blocks, int64 (blocks, 3), and words in all: see the kernels."""
+    """Cut clusters into blocks: firsts, int64 (clusters + 1,), blocks, int64 (blocks, 3), and total words; see the
+    kernels."""
     sizes = np.diff(offsets)
     firsts = np.zeros(len(offsets), dtype=np.int64)
     np.cumsum(-(-sizes // BLOCK), out=firsts[1:])
@@ -192,7 +194,7 @@ def cut_blocks(offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[n
 
 
 class Tables(NamedTuple):
-    """The blocks on the device, as `count_bitmaps_kernel` has them."""
+    """Blocks on the device, as `count_bitmaps_kernel` takes them."""
 
     outcomes: Any
     firsts: Any
@@ -204,14 +206,15 @@ class Tables(NamedTuple):
 
 
 class BitmapJoin(DeviceJoin):
-    """Any comparisons. Memory on the device: 16 bytes a right row and comparison.
+    """Join of any comparisons. Memory on the device: 16 bytes for each right row and comparison.
 
     Notes
     -----
-    Floor: for each left row, block of 1,024 right rows and comparison two binary searches of 10 steps, 16 words that
-    are joined and up to 31 rows behind a bin: about 200 operations. 100,000 rows and three comparisons: 6e9 operations,
-    0.35 ms on an H200. Recorded there, with the columns on the device: 24 ms; steps of the searches and places behind
-    bins are loads that wait for each other, and with up to 168 registers a thread 384 threads are on a multiprocessor.
+    Floor: for each left row, block of 1,024 right rows and comparison, two binary searches of 10 steps, 16 words to
+    combine and up to 31 rows behind a bin, about 200 operations. 100,000 rows and three comparisons take 6e9
+    operations, 0.35 ms on an H200. Recorded there, with the columns on the device: 24 ms. The loads of a search, and of
+    the rows behind a bin, depend on each other, and 168 registers a thread leave room for 384 threads on a
+    multiprocessor.
     """
 
     first_rows = 1 << 16

@@ -1,7 +1,7 @@
-"""Counting the clues of bands of pairs on one device: what it takes there, the table, and the launches.
+"""Counting the clues of bands of pairs on one device: memory, the table, and the launches.
 
-A launch takes as many strips as fill about a quarter of a second; clues are counted in shared memory and then in one
-table on the device (see `clue_table`), which is emptied into host memory, and made larger, whenever it is half full.
+A launch takes as many strips as need about a quarter of a second. Clues are counted in shared memory and then in one
+table on the device (see `clue_table`). Whenever the table is half full it is emptied into host memory and enlarged.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from tuplewise.gpu_kernels.device import QUIET_BLOCKS
 from tuplewise.gpu_kernels.faults import is_out_of_memory
 from tuplewise.gpu_kernels.words import merge_clues
 
-LAUNCH_SECONDS = 0.25  # aim of one launch: how late a deadline or Ctrl-C may be noticed
+LAUNCH_SECONDS = 0.25  # aim of one launch: the longest delay before a deadline or Ctrl-C is noticed
 FIRST_LAUNCH_PAIRS = 1 << 28
 BLOCKS_PER_MULTIPROCESSOR = 8
-MOST_UNMERGED_CLUES = 1 << 24  # clues emptied out of full tables before equal ones are merged on the host
+MOST_UNMERGED_CLUES = 1 << 24  # clues from full tables before equal ones are merged on the host
 
-Part = tuple[NDArray[np.uint32], NDArray[np.int64]]  # clues as digits (any, digits), and how many pairs have each
+Part = tuple[NDArray[np.uint32], NDArray[np.int64]]  # clues as digits (any, digits), and the number of pairs of each
 
 _simulated_turn = threading.Lock()  # the simulator runs one kernel at a time
 _compiling = threading.Lock()
@@ -51,7 +51,7 @@ _compiling = threading.Lock()
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a run takes on the device; smaller where memory is short, tiny in tests.
+    """Sizes of a run on the device; smaller where memory is short, tiny in tests.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Sizes:
     band_rows: int
 
     def halved(self) -> Sizes | None:
-        """Smaller sizes for after an allocation failed, or None where nothing is left to halve."""
+        """Smaller sizes to try after a failed allocation, or None where nothing is left to halve."""
         smallest = 2 * self.geometry.threads
         if self.most_table_slots <= 1 << 10 and self.band_rows <= smallest and self.blocks <= 1:
             return None
@@ -108,10 +108,10 @@ def default_sizes(plan: DigitPlan, total_pairs: int) -> Sizes:
 
 
 class Counter:
-    """Counts bands of pairs on the current device, of which it is told one after the other.
+    """Counter of the clues of bands of pairs on the current device, one band after the other.
 
-    Owns all memory that it allocates there. `over` is asked before each launch; `tell` gets the pairs that were looked
-    at, about, after it.
+    Owns all memory that it allocates there. Calls `over` before each launch, and `tell` after it with the approximate
+    number of pairs compared.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Counter:
     def count(self, earlier: range, later: range) -> bool:
         """Count the pairs of one band of rows with a later one, or with itself, into `parts`.
 
-        False where it is over before. Where it raises, nothing of the band is counted.
+        Returns False where `over` came first. Where it raises, nothing of the band is counted.
         """
         parts: list[Part] = []
         self._told = 0
@@ -144,7 +144,7 @@ class Counter:
         return finished
 
     def _count(self, earlier: range, later: range, parts: list[Part]) -> bool:
-        """See `count`; what was counted goes to `parts`."""
+        """Do the work of `count`; results go to `parts`."""
         plan, sizes = self.plan, self.sizes
         same = earlier == later
         whole = same and len(earlier) == plan.operands.shape[1]
@@ -180,7 +180,7 @@ class Counter:
 
 
 class DeviceTable:
-    """The global hash table and the log of what found no room in it."""
+    """Global hash table, and the log of clues that found no room in it."""
 
     def __init__(self, digits: int, sizes: Sizes) -> None:
         self.digits = digits
@@ -202,7 +202,7 @@ class DeviceTable:
         self.keys, self.counts, self.slots = keys, counts, slots
 
     def count(self, kernel: Any, arrays: list[Any], strips: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Run the kernel over some strips. Returns what is left of them."""
+        """Run the kernel over some strips. Returns the parts of strips left to count."""
         geometry = self.sizes.geometry
         items = to_device(np.ascontiguousarray(strips))
         blocks = min(self.sizes.blocks, max(len(strips), QUIET_BLOCKS))
@@ -222,7 +222,7 @@ class DeviceTable:
         return strips[strips[:, 1] < strips[:, 2]]
 
     def drain(self) -> list[Part]:
-        """Move all that was counted to the host. The table is empty afterwards, and larger if it was full."""
+        """Move all counts to the host. The table is empty afterwards, and larger if it was full."""
         parts = []
         if self.host_state[STATE_USED]:
             counts = self.counts.copy_to_host()
@@ -235,7 +235,7 @@ class DeviceTable:
         slots = min(8 * self.slots, self.sizes.most_table_slots) if self.full else self.slots
         try:
             self._allocate(max(slots, self.slots))
-        except Exception as error:  # the same size again: what is there is emptied in place
+        except Exception as error:  # no room for a larger table: empty this one in place
             if not is_out_of_memory(error):
                 raise
             self.keys.copy_to_device(np.zeros((self.slots, self.digits), dtype=np.uint32))
@@ -246,7 +246,7 @@ class DeviceTable:
 
 
 def merged(parts: list[Part]) -> Part:
-    """Distinct keys with summed counts, sorted by digits."""
+    """Merge equal keys and sum their counts; sorted by digits."""
     keys = np.concatenate([part[0] for part in parts])
     counts = np.concatenate([part[1] for part in parts])
     clues, totals = merge_clues(keys.astype(np.uint64), counts)
@@ -254,12 +254,12 @@ def merged(parts: list[Part]) -> Part:
 
 
 def _merged_if_many(parts: list[Part]) -> list[Part]:
-    """Parts, made one where those after the first hold much."""
+    """Merge parts into one where those after the first have many clues."""
     return [merged(parts)] if sum(len(part[1]) for part in parts[1:]) > MOST_UNMERGED_CLUES else parts
 
 
 def compiled(digits: int, geometry: Geometry) -> Any:
-    """The kernel of these sizes; one dispatcher a process, which knows a program for each device."""
+    """Kernel of these sizes; one dispatcher a process, with a program for each device."""
     key = (digits, geometry)
     with _compiling:
         if key not in _dispatchers:
@@ -271,8 +271,8 @@ _dispatchers: dict[tuple[int, Geometry], Any] = {}
 
 
 def _configured(kernel: Any, blocks: int, threads: int) -> Any:
-    """The kernel with its grid. A small table makes a small grid, as does a small card: no warning, since nobody could
-    change it; and only one thread at a time may look away from warnings."""
+    """Kernel with its grid. A small table or a small card makes a small grid, which the user can't change, so Numba's
+    warning is suppressed; a lock is needed, since only one thread at a time may change warnings."""
     with _compiling, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Grid size")
         return kernel[blocks, threads]

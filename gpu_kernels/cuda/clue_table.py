@@ -1,17 +1,19 @@
-"""The CUDA kernel that counts clues, and the two-level hash table that it counts them in.
+"""CUDA kernel that counts clues, and its two-level hash table.
 
-Inside the kernel a clue is a row of 32-bit *digits* of 15 comparisons, made of sign bits only (a subtraction and a
-funnel shift each). A digit begins with a one, so that no digit of any clue is 0: an empty cell of a table is 0.
+Inside the kernel a clue is a row of 32-bit *digits*, each of 15 comparisons, made of sign bits only (a subtraction and
+a funnel shift each). A digit begins with a one bit, so that 0 can mark an empty cell of a table.
 
-How a slot is claimed without locks. The digits of a slot are claimed in order, each by compare-and-swap from 0. A
-thread goes on to the next digit if the cell held 0 (it is now the thread's) or already held its digit; else it goes to
-the next slot. Cells never change once set (until the table is emptied between barriers), so: whoever sets digit i has
-found digits 0 to i-1 equal to its own, and a complete slot is the clue of whoever set its last digit; a thread that
-has set a digit either sets the next or finds it set, so no slot stays half written, and nobody waits; two threads with
-one clue meet the same unequal cells, so a clue takes one slot at most. A plain read before the compare-and-swap sees 0
-or the final value, and 0 only costs the swap.
+Slots are claimed without locks. A thread claims the digits of a slot in order, each by compare-and-swap from 0. It goes
+on to the next digit if the cell held 0 (it is now the thread's) or already held its digit; otherwise it goes to the
+next slot. Cells never change once set (until the table is emptied between barriers). Therefore: - The thread that sets
+digit i has found digits 0 to i - 1 equal to its own, so a complete slot is the clue of the
+  thread that set its last digit.
+- A thread that has set a digit either sets the next one or finds it set, so no slot stays half written, and no thread
+  waits.
+- Two threads with one clue meet the same unequal cells, so a clue takes at most one slot.
+A plain read before the compare-and-swap sees 0 or the final value; a stale 0 only costs the swap.
 
-Numba's integers widen to 64 bits in mixed arithmetic: the casts keep the inner loop at 32.
+Numba widens integers to 64 bits in mixed arithmetic; casts keep the inner loop at 32.
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-# the simulator's jit, and that of older releases, doesn't know the option
+# the simulator's jit, and that of older releases, lacks the option
 INLINED: dict[str, Any] = {"forceinline": True} if "forceinline" in inspect.signature(cuda.jit).parameters else {}
 
 PER_DIGIT = 15  # comparisons in a digit: two bits each at most, after the leading one
-SHARED_LIMIT_BYTES = 48 * 1024  # what a block gets on every card without asking
+SHARED_LIMIT_BYTES = 48 * 1024  # shared memory that a block has on every card by default
 
-ORDERED, ORDERED_NULLS, EQUALITY, EQUALITY_NULLS = range(4)  # how to compare; a digit holds them in this order
+ORDERED, ORDERED_NULLS, EQUALITY, EQUALITY_NULLS = range(4)  # kinds of comparison, in their order within a digit
 SEGMENTS = 5  # bounds of the four kinds in one digit
 
 STATE_FULL, STATE_USED, STATE_LOGGED, STATE_LOST, STATE_NEXT = range(5)  # cells of `state`
@@ -48,7 +50,7 @@ SIGNATURE = (
 
 @dataclass(frozen=True)
 class Geometry:
-    """Sizes that a kernel is compiled for.
+    """Sizes for which a kernel is compiled.
 
     Attributes
     ----------
@@ -66,16 +68,17 @@ class Geometry:
     copies: int = 2
 
     def shared_bytes(self, digits: int) -> int:
-        """Shared memory of a block."""
+        """Bytes of shared memory of a block."""
         codes = PER_DIGIT * digits * (self.threads + self.tile_rows)
         return 4 * (codes + SEGMENTS * digits + self.slots * (digits + self.copies) + META_CELLS)
 
     def log_entries_per_block(self) -> int:
-        """Most clues that a block may add after the table was found full: one tile pair, two flushes, the last runs."""
+        """Number of clues, at most, that a block may add once the table is full: one pair of tiles, two flushes, the
+        last runs."""
         return self.threads * (self.tile_rows + 2) + 2 * self.slots
 
 
-# The first was 7 % faster than the second (H200, as above): twice the rows share a tile and a table. The others are for
+# On an H200 the first is 7 % faster than the second, since twice the rows share a tile and a table. The others are for
 # wide clues.
 GEOMETRIES = (
     Geometry(threads=256),
@@ -89,17 +92,18 @@ GEOMETRIES = (
 
 
 def geometry_for(digits: int) -> Geometry | None:
-    """The largest geometry that fits a block's shared memory at so many digits, or None beyond some 250."""
+    """Largest geometry that fits a block's shared memory for so many digits, or None beyond about 250."""
     return next((g for g in GEOMETRIES if g.shared_bytes(digits) <= SHARED_LIMIT_BYTES), None)
 
 
 def _make_probe(digits: int) -> Any:
-    """The device function that finds or claims the slot of a clue."""
+    """Make the device function that finds or claims the slot of a clue."""
     last = digits - 1
 
     @cuda.jit(device=True, **INLINED)
     def locate(keys, mask, key, probes):  # type: ignore[no-untyped-def]
-        """Slot of `key`, and whether it was claimed here; -1 where none of `probes` slots, fewer than all, is free."""
+        """Find the slot of `key`, and whether this call claimed it; -1 where none of `probes` slots, fewer than all, is
+        free."""
         mixed = np.uint64(0)
         for d in range(digits):
             mixed = ((mixed ^ key[d]) * np.uint64(0x9E3779B1)) & np.uint64(0xFFFFFFFF)
@@ -125,7 +129,7 @@ def _make_probe(digits: int) -> Any:
 
 
 def _make_adders(digits: int, geometry: Geometry) -> tuple[Any, Any]:
-    """The device functions that add a run of equal clues, and that empty a block's table into the global one."""
+    """Make the device functions that add a run of equal clues, and that empty a block's table into the global one."""
     threads, slots, copies = geometry.threads, geometry.slots, geometry.copies
     local_mask, copy_mask = slots - 1, copies - 1
     local_probes = min(LOCAL_PROBES, slots - 1)
@@ -133,7 +137,7 @@ def _make_adders(digits: int, geometry: Geometry) -> tuple[Any, Any]:
 
     @cuda.jit(device=True, **INLINED)
     def add_global(key, count, table_keys, table_counts, log_keys, log_counts, state):  # type: ignore[no-untyped-def]
-        """Add to the global table; to the log where no slot near by is free."""
+        """Add to the global table, or to the log where no nearby slot is free."""
         mask = table_counts.shape[0] - 1
         slot, fresh = locate(table_keys, mask, key, min(GLOBAL_PROBES, mask))
         if slot >= 0:
@@ -154,7 +158,7 @@ def _make_adders(digits: int, geometry: Geometry) -> tuple[Any, Any]:
     def add_local(  # type: ignore[no-untyped-def]
         key, count, thread, keys, counts, meta, table_keys, table_counts, log_keys, log_counts, state
     ):
-        """Add to the block's own table; to the global one where no slot near by is free."""
+        """Add to the block's own table, or to the global one where no nearby slot is free."""
         slot, fresh = locate(keys, local_mask, key, local_probes)
         if slot >= 0:
             cuda.atomic.add(counts, slot * copies + (thread & copy_mask), count)
@@ -167,7 +171,7 @@ def _make_adders(digits: int, geometry: Geometry) -> tuple[Any, Any]:
     def flush(  # type: ignore[no-untyped-def]
         thread, keys, counts, meta, table_keys, table_counts, log_keys, log_counts, state
     ):
-        """Empty the block's own table into the global one; barriers stand before and after."""
+        """Empty the block's own table into the global one; there are barriers before and after."""
         key = cuda.local.array(digits, np.uint32)
         for slot in range(thread, slots, threads):
             if keys[slot, 0] != np.uint32(0):
@@ -186,17 +190,19 @@ def _make_adders(digits: int, geometry: Geometry) -> tuple[Any, Any]:
 
 
 def _make_batch_adder(digits: int, batch: int, add_local: Any) -> Any:
-    """The device function that merges equal neighbours of a batch and adds what has ended."""
+    """Make the device function that merges equal neighbours of a batch and adds the runs that have ended."""
 
     @cuda.jit(device=True, **INLINED)
     def add_batch(  # type: ignore[no-untyped-def]
         current, run, found, first, last, thread,
         keys, counts, meta, table_keys, table_counts, log_keys, log_counts, state,
     ):  # fmt: skip
-        """Go on with `run` pairs of clue `current` through the pairs `first` to `last` of a batch; returns the new run.
+        """Continue a run of `run` pairs of clue `current` through the pairs `first` to `last` of a batch; returns the
+        new run.
 
-        First a bit mask of the pairs whose clue differs from that of the pair before (no branches, constant indices),
-        then a loop over its bits: the threads of a warp meet at their first changes, second changes and so on.
+        A bit mask first collects the pairs whose clue differs from that of the pair before (no branches, constant
+        indices). A loop over its bits follows, so the threads of a warp meet at their first changes, second changes and
+        so on.
         """
         low = max(first, 0)
         high = min(last, batch)
@@ -208,7 +214,7 @@ def _make_batch_adder(digits: int, batch: int, add_local: Any) -> Any:
                 differs = differs or found[j * digits + d] != before
             if differs:
                 changes = np.uint32(changes | np.uint32(1 << j))
-        if low > 0:  # the pair before isn't one of this row's: what is there counts for nothing
+        if low > 0:  # the pair before isn't one of this row's, so its bit is ignored
             changes = np.uint32(changes | np.uint32(1 << low))
         changes = np.uint32(changes & np.uint32((1 << high) - (1 << low)))
         while changes != np.uint32(0):
@@ -229,7 +235,7 @@ def _make_batch_adder(digits: int, batch: int, add_local: Any) -> Any:
 
 
 def _make_comparer(digits: int, geometry: Geometry) -> Any:
-    """The device function that writes the digits of one batch of pairs."""
+    """Make the device function that writes the digits of one batch of pairs."""
     threads, tile_rows, batch = geometry.threads, geometry.tile_rows, geometry.batch
 
     @cuda.jit(device=True, **INLINED)
@@ -239,10 +245,10 @@ def _make_comparer(digits: int, geometry: Geometry) -> Any:
 
     @cuda.jit(device=True, **INLINED)
     def compare(t_codes, u_codes, kinds, thread, column, digit, found):  # type: ignore[no-untyped-def]
-        """Digits of the pairs of row `thread` with rows `column` to `column + batch` of the tile, into `found`.
+        """Write the digits of the pairs of row `thread` with rows `column` to `column + batch` of the tile to `found`.
 
-        Codes are -1 or more: a | b is negative where one is null, and decides then; else a - b doesn't overflow, and
-        (a ^ b) - 1 is negative where both are equal.
+        Codes are -1 or more. a | b is negative where a or b is null, which decides the outcome. Otherwise the sign of a
+        - b, which can't overflow, tells a < b, and (a ^ b) - 1 is negative where a == b.
         """
         for d in range(digits):
             for j in range(batch):
@@ -279,7 +285,7 @@ def _make_comparer(digits: int, geometry: Geometry) -> Any:
 
 @cache
 def make_count_kernel(digits: int, geometry: Geometry) -> Any:
-    """The kernel for clues of so many digits, as a plain function: `cuda.jit` or `compile_ptx` it. Cached.
+    """Make the kernel for clues of so many digits, as a plain function for `cuda.jit` or `compile_ptx`. Cached.
 
     `count_clues_kernel` adds the clues of all pairs of some strips of tile pairs to a table.
 

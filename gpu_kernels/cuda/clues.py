@@ -1,7 +1,7 @@
 """CUDA twin: distinct clues of chosen pairs of rows, as tiles of the evidence kernel.
 
-Cluster pairs become groups of rows whose pairs the evidence kernel compares; which clues are new is kept on the host,
-where they are few. Scattered pairs (samples, witnesses) are compared on the host.
+Cluster pairs become groups of rows, whose pairs the evidence kernel compares. The host remembers which clues were
+returned, since distinct clues are few. Scattered pairs (samples, witnesses) are compared on the host.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.evidence import collect_clues
 from tuplewise.gpu_kernels.words import ClueLayout
 
-FAR_APART = 4  # codes below so many a cell may index a table
+FAR_APART = 4  # codes for each cell up to which a table over the codes is used
 
 
 class ComparableRows(cpu.ComparableRows):
-    """The rows of a table laid out for comparing. Which rows left a clue is not told.
+    """Rows of a table laid out for comparing. The rows of a clue are not returned.
 
     Notes
     -----
-    Floor of `within`: that of `evidence.run` for the pairs of the groups; of `of_pairs` nothing is on the device.
+    Floor of `within`: that of `evidence.run` for the pairs of the groups. `of_pairs` doesn't use the device.
     """
 
     def __init__(self, codes: NDArray[np.int32], layout: ClueLayout, nullable: bool, device: Device) -> None:
@@ -53,7 +53,8 @@ class ComparableRows(cpu.ComparableRows):
 
 
 def as_ranks(codes: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The codes; where they lie far apart, dense ranks over all columns together: every comparison stays as it was."""
+    """Return the codes, or where they lie far apart dense ranks over all columns together, which keep every
+    comparison."""
     if int(codes.max(initial=0)) < FAR_APART * max(1, codes.size):
         return codes
     values, places = np.unique(codes, return_inverse=True)
@@ -61,9 +62,10 @@ def as_ranks(codes: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def groups_of(pairs: ClusterPairs) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Groups of rows that hold every pair of rows of the cluster pairs: members int32, offsets int64 (groups + 1,).
+    """Groups of rows that contain every pair of the cluster pairs: members int32, offsets int64 (groups + 1,).
 
-    Where the sides differ, a group is the rows of both: more pairs than were asked for, whose clues are as true.
+    Where the sides differ, a group has the rows of both. It then has more pairs than were asked for; their clues are
+    valid.
     """
     if pairs.reflexive:
         return pairs.left, pairs.left_offsets

@@ -1,4 +1,4 @@
-"""How the CUDA kernel writes clues: which comparison goes into which digit, and the way back to clue words."""
+"""Clues as the CUDA kernel writes them: assignment of comparisons to digits, and decoding into clue words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tuplewise.gpu_kernels.words import (
 )
 
 _WIDTH = {ORDERED: 2, ORDERED_NULLS: 2, EQUALITY: 1, EQUALITY_NULLS: 2}
-# outcome of the bits (below, above), (equal) or (null, equal)
+# outcome by the bits (below, above), (equal) or (null, equal)
 _OUTCOME = {
     ORDERED: (EQUAL, GREATER, LESS, UNKNOWN),
     ORDERED_NULLS: (EQUAL, GREATER, LESS, UNKNOWN),
@@ -38,25 +38,25 @@ _OUTCOME = {
     EQUALITY_NULLS: (DIFFERENT, EQUAL, UNKNOWN, UNKNOWN),
 }
 LARGEST_CODE = np.iinfo(np.int32).max
-_HERE = 1  # code of the constant operand that outcomes within a row are compared with
+_HERE = 1  # code of the constant operand, with which outcomes within a row are compared
 
 
 @dataclass(frozen=True, eq=False)
 class DigitPlan:
-    """Operands and digits of a layout over one table.
+    """Plan of operands and digits of a layout over one table.
 
     Attributes
     ----------
     operands : int32 array (operands, rows), C order
-        Codes to compare, -1 for null only where a comparison can be UNKNOWN, else 0 or more.
+        Codes to compare; -1 is null, only where a comparison can be UNKNOWN; else 0 or more.
     left, right : int32 arrays (comparisons,)
         Operand of the earlier and of the later row, in digit order.
     bounds : int32 array (digits, 5)
-        Positions in digit order where the four kinds of comparison of each digit begin, and the end.
+        Positions in digit order: starts of the four kinds of comparison of each digit, and the end.
     order : int64 array (comparisons,)
-        The layout's comparison at each position.
+        Number in the layout of the comparison at each position.
     kinds : int64 array (comparisons,)
-        The kind at each position.
+        Kind of the comparison at each position.
     """
 
     operands: NDArray[np.int32]
@@ -74,15 +74,16 @@ class DigitPlan:
 def make_plan(
     codes: NDArray[np.int32], comparisons: Comparisons
 ) -> DigitPlan:
-    """The plan of a layout. Cost: rows x (columns + comparisons within rows).
+    """Plan a layout over one table. Cost: rows x (columns + comparisons within rows).
 
     A comparison within one row becomes one across rows: its outcome is an operand, compared with a constant. Where a
-    null is an ordinary value all codes are raised by one, so that none is negative; ranked, where that can't be.
+    null is an ordinary value all codes are raised by one, so that none is negative; codes that would overflow are
+    ranked first.
     """
     left, right, scope, ordered, nullable = comparisons
     columns, rows = codes.shape
     if not nullable and codes.size and int(codes.min()) < 0:
-        if int(codes.max()) == LARGEST_CODE:  # which has none above it
+        if int(codes.max()) == LARGEST_CODE:  # can't be raised by one
             codes = np.unique(codes, return_inverse=True)[1].reshape(codes.shape).astype(np.int32)
         else:
             codes = codes + np.int32(1)
@@ -127,7 +128,7 @@ def make_plan(
 
 
 def to_clue_words(keys: NDArray[np.uint32], plan: DigitPlan) -> NDArray[np.uint64]:
-    """Clue words, uint64 (distinct, words), of kernel keys, uint32 (distinct, digits), in the same order."""
+    """Decode kernel keys, uint32 (distinct, digits), into clue words, uint64 (distinct, words), in the same order."""
     words = np.zeros((len(keys), clue_words(len(plan.order))), dtype=np.uint64)
     for d in range(plan.digits):
         stop = min((d + 1) * PER_DIGIT, len(plan.order))

@@ -1,8 +1,9 @@
 """CUDA twin of the pairwise evidence kernel: distinct clues of the pairs of tuples inside groups of rows, with counts.
 
-Pairs are never materialised. The triangle of pairs is cut into pairs of *bands* of rows, which GPUs take from one queue
-(one where all fits one GPU), and those into *strips*, each some neighbouring rows (one thread each) against a run of
-later rows (see `clue_counter`). Many small groups share a strip: a row only knows where its own group ends.
+Pairs are never materialised. The triangle of pairs is cut into pairs of *bands* of rows, which GPUs take from a queue
+(a single pair where everything fits one GPU). These are cut into *strips*: some neighbouring rows, one thread each,
+against a run of later rows (see `clue_counter`). Many small groups share a strip, since a row only needs the end of its
+own group.
 """
 
 from __future__ import annotations
@@ -31,39 +32,39 @@ def run(
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
     """Distinct clues of all pairs inside each group of rows, t the earlier row, on the current CUDA device.
 
-    Parameters and what is returned as for the CPU twin. Deadline, progress and stop are looked at between launches;
-    further GPUs (`control.gpus`) help where there is work for them. `sizes` None: by the memory of each.
+    Parameters and results are those of the CPU twin. Deadline, progress and stop are handled between launches. Further
+    GPUs (`control.gpus`) help where there is work for them. `sizes` None: chosen by each GPU's memory.
 
     Raises
     ------
     OutOfDeviceMemory
         No GPU has room for the smallest sizes.
     DeviceError
-        More comparisons than the kernel has shared memory for, or a GPU failed.
+        There are more comparisons than the kernel has shared memory for, or a GPU failed.
 
     Notes
     -----
-    Cost: pairs x comparisons integer operations, O(distinct clues) memory on the device, strips and distinct clues on
-    the host. Several GPUs share the pairs, each with a table of its own; what they found is merged on the host, so that
-    the answer doesn't depend on who counted what.
+    Cost: pairs x comparisons integer operations. Memory: O(distinct clues) on the device; strips and distinct clues on
+    the host. Several GPUs share the pairs, each with a table of its own. The host merges the tables, so the answer
+    doesn't depend on which GPU counted what.
 
-    Floor. An ordered comparison takes two subtractions and two funnel shifts a pair, an unordered one an exclusive or,
-    a subtraction and a shift (nulls: one or two more each). An H100 SXM does 132 multiprocessors x 64 int32 operations
-    a clock x 1.7 GHz = 1.4e13 a second: 15 ordered columns (60 operations) can't pass 2.4e11 unordered pairs a second,
-    15 unordered ones (45) 3.2e11. On top come, per pair, one broadcast read of shared memory a comparison (one warp in
-    a clock, so half of the floor's time, beside it), two operations to see whether the clue changed, and per change of
-    clue a hash, a probe and an atomic in shared memory. Equal neighbours are merged in registers first, because shared
-    atomics on one hot counter take turns. Where nearly every pair of a tile has another clue the block's table is
-    passed by and the rate is that of atomics in the second-level cache, or in memory where the table is larger than it.
+    Floor: an ordered comparison takes two subtractions and two funnel shifts a pair, an unordered one an exclusive or,
+    a subtraction and a shift (with nulls one or two more each). An H100 SXM does 132 multiprocessors x 64 int32
+    operations a clock x 1.7 GHz = 1.4e13 a second. So 15 ordered columns (60 operations) can't pass 2.4e11 unordered
+    pairs a second, and 15 unordered ones (45) 3.2e11. Each pair also takes, for each comparison, one broadcast read of
+    shared memory (one warp a clock, half of the floor's time, in parallel with it), and two operations to detect a
+    change of clue. Each change of clue takes a hash, a probe and an atomic in shared memory. Equal neighbours are
+    merged in registers first, because shared atomics on one hot counter are serialised. Where nearly every pair of a
+    tile has another clue, the block's table is bypassed, and the rate is that of atomics in the second-level cache, or
+    in memory where the table exceeds the cache.
 
-    Distance, recorded on an H200 (1.98 GHz: 2.8e11 pairs a second) at 1,000,000 rows and 15 ordered columns, in
-    kernels: 2.4e11 pairs a second, 87 % of the floor, with up to 10,000 clues in long runs; 1.4e11, 52 %, with 59,049
-    clues of independent columns; 1.8e10, 6 %, with 1,594,323, whose table takes 100 MB (twice the second-level cache).
-    That was with 128 threads a block and a plain look before each compare-and-swap.
+    Recorded on an H200 (floor at 1.98 GHz: 2.8e11 pairs a second), kernels alone, 1,000,000 rows, 15 ordered columns:
+    2.4e11 pairs a second, 87 % of the floor, with up to 10,000 clues in long runs; 1.4e11, 52 %, with 59,049 clues of
+    independent columns; 1.8e10, 6 %, with 1,594,323 clues, whose table takes 100 MB (twice the second-level cache).
+    Blocks had 128 threads, and each compare-and-swap came after a plain read.
 
-    The clue of FastADC (Xiao, Tan, Wang, Ma, "Fast Approximate Denial Constraint Discovery", PVLDB 16(2), 2022,
-    section 4) is the model. Departures: every pair is compared, without position lists; only one direction of a pair
-    is counted.
+    Source: the clue of FastADC (Xiao, Tan, Wang, Ma, "Fast Approximate Denial Constraint Discovery", PVLDB 16(2), 2022,
+    section 4). Departures: every pair is compared, without position lists; only one direction of a pair is counted.
     """
     plan = make_plan(codes, comparisons)
     row_end = row_ends(group_offsets, codes.shape[1])
@@ -79,10 +80,10 @@ def count_bands(
     control: Control,
     sizes: Sizes | None,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
-    """Distinct clues of the rows of pairs of bands, as `run` returns them.
+    """Count the distinct clues of pairs of bands, as `run` returns them.
 
-    `row_end`: int32 (rows,), where the later rows end that a row is compared with; `bands`: from the rows that a band
-    may have, at most, to the pairs of bands.
+    `row_end`: int32 (rows,), end of the later rows that a row is compared with. `bands`: function from the largest
+    number of rows of a band to the pairs of bands.
     """
     parts, complete = count_on_gpus(plan, row_end, total_pairs, bands, control, sizes) if total_pairs else ([], True)
     if not parts:

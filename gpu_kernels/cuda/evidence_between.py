@@ -1,7 +1,7 @@
 """CUDA twin of the pairwise evidence kernel between two sets of rows: the same kernel, over a rectangle of pairs.
 
-The rows of both sides lie side by side, as two different bands of rows do in `evidence`, and only strips of the first
-side with the second are counted.
+The rows of both sides are stored side by side, like two different bands of rows in `evidence`, and only strips of the
+first side with the second are counted.
 """
 
 from __future__ import annotations
@@ -30,13 +30,12 @@ def run(
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
     """Distinct clues of all pairs of one row of `many` and one of `few`, on the current CUDA device.
 
-    Parameters and what is returned as for the CPU twin.
+    Parameters and results are those of the CPU twin.
 
     Notes
     -----
-    `many` is the side of which each thread has a row. Cost and floor as in `evidence`; the kernel compares codes
-    themselves, so nothing is ranked. Rows are not put into an order: like neighbours are merged where the table has
-    them.
+    Each thread has one row of `many`. Cost and floor are those of `evidence`. The kernel compares the codes themselves,
+    so nothing is ranked. Rows aren't sorted either: equal neighbours are merged only where the table has them.
     """
     rows = np.concatenate([many, few])
     plan = make_plan(*among_compared(codes, comparisons, rows))

@@ -26,14 +26,15 @@ def run(
     *,
     sizes: Sizes | None = None,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
-    """Distinct clues of the unordered pairs of a row from `first` to `last` with one before it, on the current device.
+    """Count the clues of a tile on the current device: unordered pairs of a row from `first` to `last` with any row
+    before it.
 
-    Parameters and what is returned as for the CPU twin.
+    Parameters and results are those of the CPU twin.
 
     Notes
     -----
-    The kernel, its cost and its floor are those of `cuda.evidence`; each tile brings the operands of its rows, 4 bytes
-    a comparison's column and row, to the device.
+    Kernel, cost and floor are those of `cuda.evidence`. Each tile copies the operands of its rows to the device, 4
+    bytes for each column of a comparison and row.
     """
     if "plan" not in prepared:
         prepared["plan"] = make_plan(codes, comparisons)

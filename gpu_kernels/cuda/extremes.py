@@ -1,7 +1,8 @@
-"""A tree of extremes over the right side: which rows of a slice satisfy the second inequality, one thread a left row.
+"""Tree of extremes over the right side, to find the rows of a slice that satisfy the second inequality.
 
-The heap of the CPU twin: leaf k, at leaves + k, is the extreme code of 16 rows; node i the extreme of 2 i and 2 i + 1.
-Trees are walked without a stack: what follows node i and all below it is i + 1, halved while it is even.
+The tree is the heap of the CPU twin: leaf k, at leaves + k, is the extreme code of 16 rows, and node i the extreme of
+nodes 2 i and 2 i + 1. Each left row has one thread, which walks the tree without a stack: the node after i and all
+below it is i + 1, halved while it is even.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
@@ -18,7 +19,7 @@ from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch, output
 from tuplewise.gpu_kernels.join_types import FIRST, FIRST_END
 
 LEAF = 16  # rows under one leaf of the tree
-FIND_ROWS = 1 << 16  # left rows that are asked for a partner first
+FIND_ROWS = 1 << 16  # left rows of the first search for partners
 
 
 @kernel("int32[::1], int64, int32[::1]")
@@ -48,7 +49,7 @@ def fill_nodes_kernel(first, largest, tree):
 
 
 def build_tree(codes: Any, largest: int) -> Any:
-    """The heap over these codes, int32 (2 x leaves,), leaves a power of two."""
+    """Build the heap over codes: int32 (2 x leaves,), leaves a power of two."""
     leaves = 1
     while leaves * LEAF < codes.shape[0]:
         leaves *= 2
@@ -72,7 +73,7 @@ def shift_codes_kernel(codes, step, shifted):
 
 @cuda.jit(device=True)
 def satisfies(code, limit, largest):
-    """Whether a code is at least (not `largest`: at most) the limit."""
+    """Tell whether a code is at least (not `largest`: at most) the limit."""
     return code >= limit if largest else code <= limit
 
 
@@ -172,7 +173,7 @@ def pick_extremes_kernel(places, rows, slices, tree, right, right_codes, largest
         low, high = slices[k, FIRST], slices[k, FIRST_END]
         best = np.int64(LOWEST_CODE - 1 if largest else HIGHEST_CODE + 1)
         partner = np.int32(-1)
-        node = np.int64(1)  # counted from the side that the walk begins at
+        node = np.int64(1)  # counted from the side where the walk begins
         first_of_level = np.int64(1)
         span = np.int64(leaves * LEAF)
         while True:
@@ -215,5 +216,5 @@ def reverse_clusters_kernel(rows, offsets, numbers, reversed_rows):
 
 
 def backwards(rows: Any, offsets: Any, numbers: Any) -> Any:
-    """The rows of each cluster from the last to the first."""
+    """Reverse the rows of each cluster."""
     return output(reverse_clusters_kernel, rows.shape[0], np.int32, rows, offsets, numbers)

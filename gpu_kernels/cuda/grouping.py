@@ -1,4 +1,4 @@
-"""Orders and groups rows by cluster and codes on the device: keys of 64 bits, a sort, flags, running sums, scatters."""
+"""Ordering and grouping rows by cluster and codes on the device: 64-bit keys, a sort, flags, running sums, scatters."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
 
@@ -13,11 +13,11 @@ from tuplewise.gpu_kernels.cuda.primitives import empty, filled, kernel, launch,
 
 KEY_BITS = 64
 HIGHEST_CODE, LOWEST_CODE = 2147483647, -2147483648
-REDUCING_THREADS = 1 << 16  # each ends with two atomics on the same two cells, which are taken one after another
+REDUCING_THREADS = 1 << 16  # threads of a reduction, each with two atomics on the same two cells, which are serialised
 
 
 def bits_for(values: int) -> int:
-    """Bits that tell `values` different values apart."""
+    """Number of bits that distinguish `values` values."""
     return max(0, int(values - 1).bit_length()) if values > 0 else 0
 
 
@@ -211,7 +211,7 @@ def measure_runs_kernel(starts, order, members, split, kept, left_sizes, right_s
 
 @kernel("int64[::1], int32[::1], int32[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int32[::1]")
 def scatter_runs_kernel(starts, order, members, run_numbers, kept, left_before, right_before, left_rows, new_members):
-    """The rows of the runs that are kept, all left rows first, then all right rows (from `left_rows` on).
+    """Write the rows of the kept runs, all left rows first, then all right rows (from `left_rows` on).
 
     One thread a place of `order`; its run and its place in the run say where it goes.
 
@@ -230,7 +230,7 @@ def scatter_runs_kernel(starts, order, members, run_numbers, kept, left_before, 
 
 @kernel("int64[::1], int64[::1], int64[::1]")
 def scatter_offsets_kernel(kept_before, before, offsets):
-    """offsets[c] = rows before the c-th run that is kept, and rows in all at the end; int64 (kept + 1,).
+    """offsets[c] = rows before the c-th kept run, and at the end all rows; int64 (kept + 1,).
 
     One thread a run. kept_before, before int64 (runs + 1,): kept runs and their rows before each run.
 
@@ -243,17 +243,17 @@ def scatter_offsets_kernel(kept_before, before, offsets):
 
 
 def cluster_numbers(offsets: Any, members: int) -> Any:
-    """Cluster of each of so many members, int32, by offsets int64 on the device."""
+    """Number of each member's cluster, int32, by offsets int64 on the device."""
     return output(number_clusters_kernel, members, np.int32, offsets)
 
 
 def gathered(column: Any, rows: Any) -> Any:
-    """Codes of these rows, int32."""
+    """Gather the codes of rows, int32."""
     return output(gather_codes_kernel, rows.shape[0], np.int32, column, rows)
 
 
 def extremes_of(codes: Any) -> tuple[int, int]:
-    """Lowest and highest of at least one code."""
+    """Lowest and highest code, of at least one."""
     extremes = to_device(np.array([HIGHEST_CODE, LOWEST_CODE], dtype=np.int32))
     launch(reduce_extremes_kernel, min(codes.shape[0], REDUCING_THREADS), codes, extremes)
     lowest, highest = extremes.copy_to_host()
@@ -261,7 +261,7 @@ def extremes_of(codes: Any) -> tuple[int, int]:
 
 
 def order_by(numbers: Any, clusters: int, codes: Any) -> Any:
-    """Places of the members in order of (cluster, code, place), int32.
+    """Order members by (cluster, code, place): their places, int32.
 
     numbers, codes : int32 (n,), n above 0; cluster and code of each member.
     """
@@ -276,7 +276,7 @@ def order_by(numbers: Any, clusters: int, codes: Any) -> Any:
 
 
 def sorted_keys(keys: Any, place_bits: int) -> tuple[Any, Any]:
-    """Places in order of their keys (which are used up), and flags where a new key begins; int32."""
+    """Sort keys (in place): places in order of their keys, and flags where a new key begins; int32."""
     n = keys.shape[0]
     order, flags = empty(n, np.int32), empty(n, np.int32)
     launch(append_places_kernel, n, place_bits, keys)
@@ -286,7 +286,7 @@ def sorted_keys(keys: Any, place_bits: int) -> tuple[Any, Any]:
 
 
 def two_pass_order(numbers: Any, codes: Any, lowest: int, code_bits: int, place_bits: int) -> Any:
-    """Places in order of (cluster, code, place) where one key doesn't hold them: sorted by code, then by cluster."""
+    """Order places by (cluster, code, place) where one key can't hold these: a sort by code, then one by cluster."""
     n = codes.shape[0]
     keys = filled(n, 0, np.uint64)
     launch(append_codes_kernel, n, codes, lowest, code_bits, keys)
@@ -297,7 +297,7 @@ def two_pass_order(numbers: Any, codes: Any, lowest: int, code_bits: int, place_
 
 
 def runs_of(flags: Any) -> tuple[Any, Any, int]:
-    """Number of the run of each place, plus 1, int64 (n + 1,) from place 1 on; starts int64 (runs + 1,); runs."""
+    """Run number of each place plus 1, int64 (n + 1,) from entry 1 on; starts, int64 (runs + 1,); number of runs."""
     run_numbers = running_sums(flags)
     runs = int(run_numbers[-1:].copy_to_host()[0])
     starts = empty(runs + 1, np.int64)

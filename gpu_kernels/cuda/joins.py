@@ -1,8 +1,8 @@
-"""What all joins on a device have in common: counting in stretches of left rows, listing in pieces, finding the first.
+"""Common part of all joins on a device: counting in stretches of left rows, listing in pieces, finding the first pairs.
 
-An algorithm says what it looks up for some left rows (`ask`), how many partners that makes (`sizes`) and which
-(`write`). What it has built for the right side stays on the device; what grows with the left rows or with the pairs is
-cut to the memory that is free.
+An algorithm implements three methods: `ask` looks up left rows, `sizes` counts their partners and `write` lists them.
+Its structures for the right side stay on the device. Work that grows with the left rows or the pairs is cut to fit free
+memory.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from tuplewise.gpu_kernels.cuda.primitives import (
 from tuplewise.gpu_kernels.cuda.resident import Resident, resident
 from tuplewise.gpu_kernels.join_types import Comparison
 
-LAUNCH_SECONDS = 0.25  # aim of one stretch: how late a deadline may be noticed
-FIND_ROWS = 1 << 10  # left rows that are looked at first for a few pairs; then four times as many, and so on
-PAIR_BYTES = 24  # of a listed pair on the device: its key, room to sort it, and its row
-ROW_BYTES = 96  # of a left row on the device while its partners are counted; and 16 for each comparison
-EVERY = (1 << 63) - 1  # no limit of the partners of a row
+LAUNCH_SECONDS = 0.25  # aim of one stretch: the longest delay before a deadline is noticed
+FIND_ROWS = 1 << 10  # left rows of the first search for a few pairs; each next search takes four times as many
+PAIR_BYTES = 24  # bytes of a listed pair on the device: its key, room to sort it, and its row
+ROW_BYTES = 96  # bytes of a left row on the device while its partners are counted, plus 16 for each comparison
+EVERY = (1 << 63) - 1  # no limit on the partners of a row
 
 
 @kernel("uint64[::1], int32[::1]")
@@ -51,7 +51,7 @@ def unpack_keys_kernel(keys, rows):  # type: ignore[no-untyped-def]
 
 
 class DeviceJoin(ABC):
-    """A join on the device that was current when it was made."""
+    """Join on the device that was current when it was made."""
 
     first_rows = 1 << 20  # left rows of the first stretch that is counted
 
@@ -64,32 +64,32 @@ class DeviceJoin(ABC):
 
     @abstractmethod
     def ask(self, rows: Any, clusters: Any) -> Any:
-        """What is looked up for these left rows, int32 on the device, of these clusters (-1: of none)."""
+        """Look up left rows, int32 on the device, of these clusters (-1: of none)."""
 
     @abstractmethod
     def sizes(self, query: Any, limit: int) -> Any:
-        """Partners of each left row of a query, at most about `limit` of each, int64 on the device."""
+        """Count the partners of each left row of a query, stopping soon beyond `limit`, int64 on the device."""
 
     @abstractmethod
     def write(self, query: Any, offsets: Any, keys: Any) -> None:
-        """Partners as (number of the left row) << 32 | right row, from offsets[k] to offsets[k + 1] for the k-th.
+        """List the partners of the k-th row from offsets[k] to offsets[k + 1], as k << 32 | right row.
 
-        offsets int64 and keys uint64, on the device; where the room is short, the first partners.
+        offsets int64 and keys uint64, on the device. Where the room is short, the first partners are listed.
         """
 
     def walk(self) -> tuple[Any, Any]:
-        """The left rows, int32 on the device, in the order that `find` goes through them, and their clusters."""
+        """Left rows, int32 on the device, in the order of `find`, and their clusters."""
         left = self.there.left
         return left.rows, left.numbers
 
     def by_code(self) -> tuple[Any, Any]:
-        """The left rows and their clusters in order of the first comparison."""
+        """Left rows in order of the first comparison, and their clusters."""
         left, column = self.there.left, self.comparisons[0].left
         return left.ordered(column, self.there.column(column)).rows, left.numbers
 
     @property
     def there(self) -> Resident:
-        """The cluster pairs on the device."""
+        """Cluster pairs on the device."""
         return resident(self.pairs, self.codes)
 
     def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
@@ -127,7 +127,8 @@ class DeviceJoin(ABC):
         return offsets, partners
 
     def find(self, limit: int) -> NDArray[np.int32]:
-        """The first pairs of different rows: left rows as in `walk`, each with its partners as they are written."""
+        """First pairs of different rows: left rows in the order of `walk`, each with its partners in the order of
+        `write`."""
         found = np.empty((0, 2), dtype=np.int32)
         if self.empty or limit < 1:
             return found
@@ -142,9 +143,9 @@ class DeviceJoin(ABC):
         return found[:limit]
 
     def _first_pairs(self, rows: Any, clusters: Any, limit: int) -> NDArray[np.int32]:
-        """At least the first `limit` pairs of different rows of these left rows, fewer where there are fewer."""
+        """First pairs of different rows of these left rows: `limit` or more, or all where there are fewer."""
         query = self.ask(rows, clusters)
-        # a row may be its own partner, which is no pair: one more than is wanted is looked up
+        # a row may be its own partner, which doesn't count, so one more is looked up
         sizes = np.minimum(to_host(self.sizes(query, limit + 1)), limit + 1)
         enough = int(np.searchsorted(np.cumsum(np.maximum(sizes - 1, 0)), limit)) + 1
         sizes[enough:] = 0
@@ -164,18 +165,18 @@ class DeviceJoin(ABC):
         return keys
 
     def ask_rows(self, rows: NDArray[np.int32]) -> Any:
-        """The query of any rows of the table."""
+        """Query of any rows of the table."""
         there, asked = self.there, to_device(rows)
         return self.ask(asked, gathered(there.left.by_row(self.codes.shape[1]), asked))
 
     def _most_rows(self) -> int:
-        """Left rows that are looked up at a time."""
+        """Number of left rows to look up at a time."""
         return max(1, min(1 << 28, room_bytes() // (ROW_BYTES + 16 * len(self.comparisons))))
 
     def _stretches(self, left_rows: int) -> Iterator[tuple[int, int]]:
-        """Stretches of the left side of about a quarter of a second each.
+        """Stretches of the left side, about a quarter of a second each.
 
-        Raises TimeoutError where the deadline came first: a part of a count is no count.
+        Raises TimeoutError where the deadline passed first, since a partial count is useless.
         """
         most = self._most_rows()
         first, rows = 0, min(most, self.first_rows)
@@ -189,7 +190,7 @@ class DeviceJoin(ABC):
             first, rows = last, int(max(1, min(most, rows * min(4.0, max(0.25, LAUNCH_SECONDS / seconds)))))
 
     def _pieces(self, offsets: NDArray[np.int64], most_rows: int) -> Iterator[tuple[int, int]]:
-        """Stretches of rows whose pairs have room on the device at once (one row at least); none without pairs."""
+        """Stretches of rows whose pairs fit the device (at least one row each); none where there are no pairs."""
         most_pairs = max(1, room_bytes() // PAIR_BYTES)
         first = 0
         while first < len(offsets) - 1:

@@ -1,9 +1,9 @@
-"""The k-d tree of the CPU twin on the device: built level by level, asked one thread a left row.
+"""The k-d tree of the CPU twin on the device: built level by level, searched with one thread for each left row.
 
-Nodes are numbered in the order of a walk from the root, left half first, so that a walk needs no stack: what follows a
-node is the next one, and what follows it and all below it is its `skip`. Departures from the CPU twin, which change
-nothing but speed: a level is split by one sort of all rows by (node, rank in the column), where the CPU puts medians in
-their places; the boxes are then filled from the leaves up.
+Nodes are numbered in preorder, left half first, so that a walk needs no stack: after node k comes k + 1 to descend, or
+its SKIP, the first node after all below k, to pass over them. A node is a leaf where SKIP = k + 1. Departures from the
+CPU twin, which affect only speed: a level is split by one sort of all rows by (node, rank in the column), where the CPU
+partitions by medians; the bounds are then filled from the leaves up.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
@@ -23,8 +23,8 @@ from tuplewise.gpu_kernels.cuda.joins import EVERY, DeviceJoin, unpack_keys_kern
 from tuplewise.gpu_kernels.cuda.primitives import empty, filled, kernel, launch, output, sort, to_device, total
 from tuplewise.gpu_kernels.join_types import EQUAL, LESS
 
-LEAF = 16  # rows of a leaf at most, as in the CPU twin
-BEGIN, END, SKIP = 0, 1, 2  # columns of nodes: first row, row behind the last, node that follows all below
+LEAF = 16  # most rows of a leaf, as in the CPU twin
+BEGIN, END, SKIP = 0, 1, 2  # columns of nodes: first row, row behind the last, first node after all below
 LOWEST, HIGHEST = 0, 1  # of bounds and boxes
 
 
@@ -104,7 +104,8 @@ def set_boxes_kernel(codes, outcomes, d, boxes):
 
 @cuda.jit(device=True)
 def lies(bounds, node, boxes, k):
-    """0 where the node's box is apart from that of left row k, 2 where it lies inside it, 1 otherwise."""
+    """Compare the node's bounds [l, h] with the box [low, high] of left row k: 0 apart (h < low or l > high in some
+    column), 2 inside (low <= l and h <= high in all columns), 1 otherwise."""
     inside = 2
     for d in range(bounds.shape[1]):
         lowest, highest = bounds[node, d, LOWEST], bounds[node, d, HIGHEST]
@@ -117,7 +118,7 @@ def lies(bounds, node, boxes, k):
 
 @cuda.jit(device=True)
 def in_box(codes, i, boxes, k):
-    """Whether the right row at place i is in the box of left row k."""
+    """Tell whether the right row at place i is in the box of left row k."""
     for d in range(codes.shape[0]):
         code = codes[d, i]
         if code < boxes[d, LOWEST, k] or code > boxes[d, HIGHEST, k]:
@@ -200,15 +201,15 @@ def emit_boxes_kernel(boxes, clusters, roots, nodes, bounds, codes, rows, offset
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """What trees over clusters look like, which their sizes alone decide.
+    """Shape of the trees over clusters, which depends only on the clusters' sizes.
 
     Attributes
     ----------
     roots : int64 (clusters,)
     nodes : int64 (nodes, 3), BEGIN, END, SKIP
     leaves : int32, numbers of the leaves
-    parents : int32 arrays, one a level from the root down, numbers of the nodes that are split
-    edges : int64 arrays, one a level: first rows of all parts that the rows are in when the level is split
+    parents : int32 arrays, one for each level from the root down, numbers of the split nodes
+    edges : int64 arrays, one for each level: first rows of all parts of the rows when the level is split
     """
 
     roots: NDArray[np.int64]
@@ -219,7 +220,8 @@ class Shape:
 
 
 def shape_trees(offsets: NDArray[np.int64]) -> Shape:
-    """One tree for each cluster, cut in halves while a part has more than LEAF rows."""
+    """Shape one tree for each cluster: rows [low, high) are split at (low + high) // 2 while there are more than
+    LEAF."""
     starts, ends, edges = [offsets[:-1]], [offsets[1:]], [offsets[:-1]]
     splits = [ends[0] - starts[0] > LEAF]
     while splits[-1].any():
@@ -246,7 +248,7 @@ def shape_trees(offsets: NDArray[np.int64]) -> Shape:
 
 
 class Trees(NamedTuple):
-    """The trees on the device, as `count_boxes_kernel` has them; codes in the trees' order."""
+    """Trees on the device, as `count_boxes_kernel` takes them; codes in the trees' order."""
 
     roots: Any
     nodes: Any
@@ -255,26 +257,26 @@ class Trees(NamedTuple):
 
 
 class KdTreeJoin(DeviceJoin):
-    """One or more inequalities. Trees are built when they are first asked.
+    """Join of one or more inequalities. The trees are built when first needed.
 
     Notes
     -----
-    Floor: a sort of 16 bytes a right row for each level of the tree; 20 bytes and the gathers of the nodes that it
-    meets a left row. Threads of a warp walk ways of their own, so that a node costs each of them a sector of its bounds
-    and one of its span; neighbours are alike where left rows are in an order of the columns. Recorded on an H200 for
-    three inequalities of 100,000 rows (5.9e8 pairs), with the columns on the device: 159 ms; by bitmaps 24 ms.
+    Floor: for each level of the tree a sort of 16 bytes a right row; for each left row 20 bytes and the gathers of the
+    nodes that it visits. Threads of a warp walk different paths, so a node costs each of them a sector for its bounds
+    and one for its rows; paths are similar where left rows are sorted by the columns. Recorded on an H200 for three
+    inequalities of 100,000 rows (5.9e8 pairs), with the columns on the device: 159 ms; by bitmaps 24 ms.
     """
 
     first_rows = 1 << 16
 
     @cached_property
     def _trees(self) -> tuple[Trees, Any]:
-        """The trees, and the right rows in their order."""
+        """Trees, and the right rows in their order."""
         right, n = self.there.right, len(self.pairs.right)
         shape = shape_trees(self.pairs.right_offsets)
         rows = gathered(right.rows, order_by(right.numbers, right.clusters, right.rows))
         columns = [gathered(self.there.column(c.right), rows) for c in self.comparisons]
-        alike = filled(n, 0, np.int32)  # all in one cluster: ranks over the whole side
+        alike = filled(n, 0, np.int32)  # one cluster for all, which gives ranks over the whole side
         orders = [order_by(alike, 1, column) for column in columns[: len(shape.parents)]]
         places = to_device(np.arange(n, dtype=np.int32))
         ranks, keys = empty(n, np.int32), empty(n, np.uint64)
@@ -321,7 +323,7 @@ class KdTreeJoin(DeviceJoin):
         launch(emit_boxes_kernel, query[1].shape[0], *query, *trees, rows, offsets, keys)
 
     def nodes_for(self, sample_rows: int) -> float:
-        """Nodes that a left row meets on average, by a sample of the left rows: what counting will cost."""
+        """Estimate the cost of counting: average number of nodes that a left row visits, from a sample of left rows."""
         sample = self.pairs.left[:: max(1, len(self.pairs.left) // max(1, sample_rows))]
         if self.empty:
             return float(len(sample) > 0)

@@ -1,12 +1,13 @@
-"""CUDA twin: checks of keys, constancies and order compatibility, many contexts and checks a launch.
+"""CUDA twin: checks of keys, constancies and order compatibility, with many contexts and checks a launch.
 
-The contexts of a batch are partitioned together, level by level of their paths' trie (`partitions`); all checks of a
-level are then decided by a few launches (`violations`): constancies with one thread a member of a class, order
-compatibility by one sort of all members by (class, A) and a segmented scan over strips of them. Pairs to choose from
-come back to the host, which ranks them as the CPU twin does.
+The contexts of a batch are partitioned together, level by level of the trie of their paths (`partitions`). A few
+launches then decide all checks of a level (`violations`): constancies by the members of classes, order compatibility by
+one sort of all members by (class, A) and a segmented scan over strips of them. Candidate pairs are copied to the host,
+which ranks them as the CPU twin does.
 
-Removals run on the CPU: in the longest run of a class each row's search waits for that of the row before it, so a class
-is one thread's work, which a core does many times faster; constancies and keys ask for the same partitions there.
+Removals run on the CPU. In a longest run of a class the search of each row depends on that of the row before, so a
+class is work for one thread, and a CPU core does it many times faster. Constancies and keys use the same partitions
+there.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from tuplewise.gpu_kernels.cuda.violations import arrange_members_kernel, find_d
 from tuplewise.gpu_kernels.order_types import ASCENDING, KEY, Checks
 from tuplewise.gpu_kernels.words import as_flags
 
-CONTEXT_BYTES, ORDER_BYTES, CHECK_BYTES = 192, 64, 8  # a row: while a context is refined; of an order; of a check
-MOST_MEMBERS = (1 << 31) - 1  # that are sorted at once: their places are int32
-MOST_CHECKS = 4096  # of a batch, whose pairs lie in host memory; deadlines are looked at between batches
+CONTEXT_BYTES, ORDER_BYTES, CHECK_BYTES = 192, 64, 8  # bytes a row: while a context is refined; of an order; of a check
+MOST_MEMBERS = (1 << 31) - 1  # members sorted at once: their places are int32
+MOST_CHECKS = 4096  # checks of a batch: their pairs are in host memory, and deadlines are tested between batches
 Run = Callable[[NDArray[np.int64], NDArray[np.int64], int], tuple[NDArray[np.int64], NDArray[np.int32]]]
 Found = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
 class PartitionedRows:
-    """A table on the device. Removals are the CPU twin's."""
+    """Table on the device. Removals are those of the CPU twin."""
 
     def __init__(self, codes: NDArray[np.int32], strict: bool) -> None:
         self._codes, self._strict = codes, strict
@@ -46,14 +47,14 @@ class PartitionedRows:
     def check(
         self, checks: Checks, limit: int, control: Control
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], bool]:
-        """As the CPU twin's.
+        """Check as the CPU twin does.
 
         Notes
         -----
-        Floor: 12 bytes a row and check of constancy or key (row, class, code), 40 a row and context (a key that is
-        written, sorted and split), as much for an order of a context, 15 a row and check of order compatibility: 1,320
-        constancies and keys in 120 contexts of 300,000 rows can't take less than 1.3 ms on an H200 (4.8e12 bytes a
-        second). Gathers of codes take 32 bytes for 4 where classes are small. No run on a device is recorded yet.
+        Floor, in bytes a row: 12 for a check of constancy or key (row, class, code), 40 for a context (a key that is
+        written, sorted and split), 40 for an order in a context, 15 for a check of order compatibility. 1,320
+        constancies and keys in 120 contexts of 300,000 rows take at least 1.3 ms on an H200 (4.8e12 bytes a second).
+        Gathers of codes take 32 bytes for 4 where classes are small. No run on a device is recorded yet.
         """
         if self._on_device is None:
             self._on_device = to_device(self._codes)
@@ -74,7 +75,7 @@ class PartitionedRows:
         return holds, numbers, np.concatenate(parts), True
 
     def _batches(self, checks: Checks, limit: int) -> list[int]:
-        """Where batches begin and end among the checks, so that each has room on the device."""
+        """Cut checks into batches that fit the device: boundaries among the checks."""
         rows = self._codes.shape[1] + 64
         fresh = np.diff(checks.which, prepend=-1) != 0
         ordered = checks.kind >= ASCENDING
@@ -93,7 +94,7 @@ class PartitionedRows:
     def _decide(
         self, checks: Checks, first: int, last: int, limit: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-        """Of a batch: violations of each check, how many of its pairs were found, and those, (checks, room, 2)."""
+        """Decide a batch: violations of each check, number of its pairs found, and the pairs, (checks, room, 2)."""
         contexts, at = np.unique(checks.which[first:last], return_inverse=True)
         room = cpu.FOUND_SHARE * self._compared if limit else 0
         violations, counts = np.zeros(last - first, dtype=np.int64), np.zeros(last - first, dtype=np.int64)
@@ -120,7 +121,7 @@ class PartitionedRows:
     def _plain(
         self, level: Level, partitions: NDArray[np.int64], checks: Checks, room: int
     ) -> tuple[NDArray[np.int64], Found]:
-        """Keys and constancies of a level."""
+        """Decide the keys and constancies of a level."""
         columns = np.where(checks.kind == KEY, -1, checks.left).astype(np.int64)
 
         def run(index: NDArray[np.int64], bounds: NDArray[np.int64], room: int) -> Found:
@@ -134,7 +135,8 @@ class PartitionedRows:
     def _ordered(
         self, level: Level, partitions: NDArray[np.int64], checks: Checks, room: int
     ) -> tuple[NDArray[np.int64], Found]:
-        """Order compatibility of a level: one sort for each partition and left column, one job for each right one."""
+        """Decide order compatibility of a level: one sort for each partition and left column, one job for each right
+        column."""
         asked = np.stack([partitions, checks.left, checks.right], axis=1).astype(np.int64)
         jobs, job = np.unique(asked, axis=0, return_inverse=True)
         sorts, of_job = np.unique(jobs[:, :2], axis=0, return_inverse=True)
@@ -160,7 +162,8 @@ class PartitionedRows:
         return self._found(run, len(job), room)
 
     def _found(self, run: Run, checks: int, room: int) -> tuple[NDArray[np.int64], Found]:
-        """Violations of each check and, with room, enough of their pairs: those mixed to at most some bound."""
+        """Violations of each check and, with room, enough of their pairs: those whose mixed row number is at most a
+        bound."""
         everything = np.full(checks, EVERY_ROW, dtype=np.int64)
         violations, _ = run(np.arange(checks), everything, 0)
         numbers, pairs = np.zeros(checks, dtype=np.int64), np.zeros((checks, room, 2), dtype=np.int32)
@@ -181,13 +184,14 @@ class PartitionedRows:
 
 
 def _taken(checks: Checks, index: NDArray[np.int64]) -> Checks:
-    """Some of the checks."""
+    """Select some of the checks."""
     own = (getattr(checks, name)[index] for name in ("which", "kind", "left", "right"))
     return Checks(checks.contexts, checks.by_rank, *own)
 
 
 def paths_of(contexts: NDArray[np.uint64], by_rank: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Columns of contexts whose bits are ranks, by rank: int64 (contexts, longest), filled up with -1; their number."""
+    """Columns, by rank, of contexts whose bits are ranks: int64 (contexts, longest), padded with -1; and their
+    number."""
     context, rank = np.nonzero(as_flags(contexts, len(by_rank)))
     lengths = np.bincount(context, minlength=len(contexts)).astype(np.int64)
     paths = np.full((len(contexts), int(lengths.max(initial=0))), -1, dtype=np.int64)

@@ -1,8 +1,8 @@
 """Stripped partitions of many contexts on the device, level by level of the trie of their paths.
 
-All partitions of a level lie one after another: `rows` and `numbers` (which class, counted over all of them). The next
-level copies the members of each parent to its children, gathers the code of each child's column and sorts by (class,
-code, place): one sort for all contexts of a level.
+The partitions of a level are stored one after another: `rows` and `numbers` (the class, numbered over all partitions).
+The next level copies the members of each parent to its children, gathers the codes of each child's column and sorts by
+(class, code, place), with one sort for all contexts of the level.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
@@ -34,13 +34,13 @@ MEMBERS, CLASSES = 0, 1  # columns of what `locate_jobs_kernel` writes
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Partitions on the device.
+    """Partitions of a level on the device.
 
     Attributes
     ----------
     rows, numbers : int32 device arrays, the members of all partitions and the class of each
-    members : int64 (partitions + 1,), where the members of each begin
-    classes : int64 (partitions + 1,), where the classes of each begin
+    members : int64 (partitions + 1,), offsets of each partition's members
+    classes : int64 (partitions + 1,), offsets of each partition's classes
     """
 
     rows: Any
@@ -51,14 +51,14 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Members of chosen partitions of a level, once for each job: a job is a partition and a column.
+    """Members of partitions of a level, copied once for each job. A job is a partition and a column.
 
     Attributes
     ----------
-    offsets : int64 (jobs + 1,), where the members of each job begin
-    jobs : int64 device array (jobs, 3): where its partition's members begin (BEGIN), what is added to the numbers of
-        its classes so that no two jobs share one (NUMBERS), its column (COLUMN; -1: none)
-    classes : int, of all jobs together
+    offsets : int64 (jobs + 1,), offsets of each job's members
+    jobs : int64 device array (jobs, 3): start of the partition's members (BEGIN); number added to its classes, so that
+        no two jobs share a class (NUMBERS); column (COLUMN; -1: none)
+    classes : int, number of classes of all jobs
     """
 
     offsets: NDArray[np.int64]
@@ -71,7 +71,7 @@ class Spread:
 
 
 def spread(level: Level, partitions: NDArray[np.int64], columns: NDArray[np.int64]) -> Spread:
-    """Jobs on partitions of a level, each with a column."""
+    """Make jobs on partitions of a level, each with a column."""
     sizes, classes = np.diff(level.members)[partitions], np.diff(level.classes)[partitions]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     before = np.cumsum(classes) - classes
@@ -121,7 +121,7 @@ def locate_jobs_kernel(offsets, run_numbers, classes_before, rows_before, begins
 
 
 def spread_members(level: Level, jobs: Spread, codes: Any) -> tuple[Any, Any, Any]:
-    """Rows, class numbers and codes of the members of all jobs, of which there is at least one; int32."""
+    """Rows, class numbers and codes of the members of all jobs, int32; there must be at least one member."""
     made = tuple(empty(jobs.items, np.int32) for _ in range(3))
     where = to_device(jobs.offsets), jobs.jobs
     launch(spread_members_kernel, jobs.items, *where, codes, level.rows, level.numbers, *made)
@@ -129,14 +129,14 @@ def spread_members(level: Level, jobs: Spread, codes: Any) -> tuple[Any, Any, An
 
 
 def whole_table(rows: int) -> Level:
-    """The partition of the empty context."""
+    """Partition of the empty context."""
     members = np.array([0, rows if rows > 1 else 0], dtype=np.int64)
     everything = to_device(np.arange(max(1, rows), dtype=np.int32))
     return Level(everything, to_device(np.zeros(max(1, rows), dtype=np.int32)), members, np.minimum(members, 1))
 
 
 def next_level(level: Level, parents: NDArray[np.int64], columns: NDArray[np.int64], codes: Any, strict: bool) -> Level:
-    """Partitions of a level, each split by a column: one for each of `parents`, in their order."""
+    """Split partitions of a level, each by a column: one result for each of `parents`, in order."""
     jobs = spread(level, parents, columns)
     nothing = np.zeros(len(parents) + 1, dtype=np.int64)
     if jobs.items == 0:

@@ -1,12 +1,12 @@
-"""Memory, launches, sort and running sums on the current device: what the refinements take from outside.
+"""Memory, launches, sorts and running sums on the current device.
 
-Sorting and adding are CuPy's. Where CuPy can't be used (Numba's simulator, or a machine without it) numpy does them on
-copies in host memory: the same answers, slower. Everything else is a Numba kernel. All arrays are Numba's device
-arrays, C order; their memory is that of CuPy's pool where there is one, so that repeated steps don't wait for the
+CuPy sorts and adds. Where CuPy can't be used (in Numba's simulator, or where it isn't installed), NumPy does the same
+on copies in host memory, with the same results but slower. Everything else is a Numba kernel. All arrays are Numba's
+device arrays, C order. Their memory comes from CuPy's pool where there is one, so repeated steps don't wait for the
 driver.
 
-How much memory a step may take is said by `room_bytes`, and only there. Who cuts work to it is asked again with less
-room after memory has run out (`with_less_room`): other processes may share the device.
+`room_bytes` alone decides how much memory a step may take. When memory runs out, `with_less_room` repeats the work with
+less room, since other processes may share the device.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from tuplewise.engine.errors import message
 from tuplewise.gpu_kernels.device import QUIET_BLOCKS, OutOfDeviceMemory, memory_limit
 from tuplewise.gpu_kernels.faults import INSTALL, explain, is_out_of_memory
 
-THREADS = 128  # of a block
-MOST_BLOCKS = 1 << 16  # beyond them a thread takes more than one item
+THREADS = 128  # threads of a block
+MOST_BLOCKS = 1 << 16  # blocks of a grid; beyond them a thread takes more than one item
 SIMULATED_GRID = 2, 2  # blocks, threads: the simulator starts a Python thread for each
 SHARE_OF_FREE_MEMORY = 0.6
 SIMULATED_ROOM_BYTES = 1 << 26
-LESS_ROOM = 1.0, 0.25, 0.0625, 0.015625  # shares of the room that are tried, one after the other
+LESS_ROOM = 1.0, 0.25, 0.0625, 0.015625  # shares of the room, tried one after the other
 HINT = "Free memory on the device, or use device 'cpu'."
 
 _log = logging.getLogger("tuplewise")
@@ -43,11 +43,11 @@ _Found = TypeVar("_Found")
 
 
 class NoRoom(OutOfDeviceMemory):
-    """An allocation that failed: less at a time may fit."""
+    """Failed allocation; smaller pieces may fit."""
 
 
 class _Room(threading.local):
-    """What is granted to the work of a thread, and whether it asked."""
+    """Share of the room granted to a thread's work, and whether the work asked for room."""
 
     share = 1.0
     asked = False
@@ -58,7 +58,7 @@ _room = _Room()
 
 @cache
 def _cupy() -> Any:
-    """The module, or None where it can't be used."""
+    """CuPy's module, or None where it can't be used."""
     if config.ENABLE_CUDASIM:
         return None
     if find_spec("cupy") is None:
@@ -66,7 +66,7 @@ def _cupy() -> Any:
         return None
     try:
         return _tried_cupy()
-    except Exception as error:  # it fails in as many ways as the driver does
+    except Exception as error:  # CuPy fails in as many ways as the driver does
         if is_out_of_memory(error):
             raise
         fault = explain(error)
@@ -75,7 +75,8 @@ def _cupy() -> Any:
 
 
 def _tried_cupy() -> Any:
-    """CuPy, after each thing that is asked of it: a wheel that doesn't fit shows when it compiles, not before."""
+    """Try every function of CuPy that is needed, and return the module: a mismatched wheel fails only when it
+    compiles."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         import cupy
@@ -93,7 +94,8 @@ def _tried_cupy() -> Any:
 
 
 def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:
-    """Device memory with nothing in particular in it; at least one entry a side, since some drivers refuse none.
+    """Allocate uninitialised device memory, with at least one entry a dimension, since some drivers refuse empty
+    arrays.
 
     Raises
     ------
@@ -111,14 +113,14 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:
 
 
 def _allocated(shape: tuple[int, ...], dtype: DTypeLike) -> Any:
-    """Of CuPy's pool, or of Numba."""
+    """Allocate from CuPy's pool, or from Numba."""
     if (cupy := _cupy()) is not None:
         return cuda.as_cuda_array(cupy.empty(shape, dtype=dtype), sync=False)
     return cuda.device_array(shape, dtype=dtype)
 
 
 def to_device(array: NDArray[Any]) -> Any:
-    """A copy in device memory."""
+    """Copy to device memory."""
     copy = empty(array.shape, array.dtype)
     if array.size:
         copy.copy_to_device(np.ascontiguousarray(array))
@@ -126,18 +128,18 @@ def to_device(array: NDArray[Any]) -> Any:
 
 
 def to_host(array: Any) -> NDArray[Any]:
-    """A copy in host memory, of an array or a part of one."""
+    """Copy an array, or part of one, to host memory."""
     copy: NDArray[Any] = array.copy_to_host()
     return copy
 
 
 def zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:
-    """Device memory of zeros."""
+    """Allocate zeros on the device."""
     return filled(shape, 0, dtype)
 
 
 def filled(shape: int | tuple[int, ...], value: int, dtype: DTypeLike) -> Any:
-    """Device memory with one value in it."""
+    """Allocate device memory filled with one value."""
     found = empty(shape, dtype)
     if (cupy := _cupy()) is not None:
         cupy.asarray(found).fill(value)
@@ -155,7 +157,7 @@ def sort(keys: Any) -> None:
 
 
 def running_sums(numbers: Any) -> Any:
-    """int64 (n + 1,): place k holds the sum of the first k numbers."""
+    """Running sums, int64 (n + 1,): entry k is the sum of the first k numbers."""
     n = numbers.shape[0]
     sums = empty(n + 1, np.int64)
     if (cupy := _cupy()) is not None:
@@ -182,9 +184,10 @@ def device_index() -> int:
 
 
 def room_bytes() -> int:
-    """Bytes that one step may take on the current device: a share of what is free, what CuPy's pool keeps counted in.
+    """Bytes that one step may take on the current device: a share of the free memory, including unused memory in CuPy's
+    pool.
 
-    TUPLEWISE_DEVICE_MEMORY bounds what all of this process may have, of which its arrays in the pool are a part.
+    TUPLEWISE_DEVICE_MEMORY bounds all memory of this process, including its arrays in the pool.
     """
     _room.asked = True
     if config.ENABLE_CUDASIM:
@@ -202,9 +205,10 @@ def room_bytes() -> int:
 
 
 def with_less_room(work: Callable[[], _Found]) -> _Found:
-    """What `work` gives; where it runs out of device memory it is done anew, in less room, while it asks for any.
+    """Do `work` and return its result. Where it runs out of device memory it is repeated with less room, if it asked
+    for room.
 
-    `work` leaves no mark where it raises. Raises OutOfDeviceMemory where no room is small enough.
+    `work` must have no side effects where it raises. Raises OutOfDeviceMemory where no room is small enough.
     """
     outer = _room.share, _room.asked
     said = ""
@@ -227,7 +231,7 @@ def with_less_room(work: Callable[[], _Found]) -> _Found:
 
 
 def release() -> None:
-    """Give back to the driver what nothing uses any more: Numba and CuPy keep it, each for itself."""
+    """Return unused device memory to the driver; Numba and CuPy each keep their own."""
     gc.collect()
     if config.ENABLE_CUDASIM:
         return
@@ -237,7 +241,8 @@ def release() -> None:
 
 
 def kernel(signature: str) -> Callable[[Callable[..., None]], Any]:
-    """Declare a kernel with the types of its arguments. They are kept beside it: `cuda.jit` would ask for a driver."""
+    """Declare a kernel with the types of its arguments. These are kept beside it, since with them `cuda.jit` needs a
+    driver."""
 
     def declared(function: Callable[..., None]) -> Any:
         made = cuda.jit(cache=True)(function)
@@ -248,7 +253,7 @@ def kernel(signature: str) -> Callable[[Callable[..., None]], Any]:
 
 
 def launch(kernel: Any, items: int, *arguments: Any) -> None:
-    """Run a kernel over so many items, one thread each while the grid may grow, else a thread takes several."""
+    """Run a kernel over so many items, one for each thread; in the largest grid a thread takes several."""
     if config.ENABLE_CUDASIM:
         grid = SIMULATED_GRID
     else:
@@ -257,7 +262,7 @@ def launch(kernel: Any, items: int, *arguments: Any) -> None:
 
 
 def output(kernel: Any, items: int, dtype: DTypeLike, *arguments: Any) -> Any:
-    """What a kernel writes to its last argument: a device array (items,)."""
+    """Run a kernel and return its last argument, a new device array (items,)."""
     found = empty(items, dtype)
     launch(kernel, items, *arguments, found)
     return found

@@ -31,28 +31,28 @@ JOINS: dict[str, Callable[..., PairJoin]] = {
 def make_join(
     pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], algorithm: str, control: Control
 ) -> PairJoin:
-    """The join of one algorithm on the current device; see the front door."""
+    """Make the join of one algorithm on the current device; see the front door."""
     if not comparisons:
-        algorithm = "hsm"  # whole clusters, which need no bitmaps
+        algorithm = "hsm"  # whole clusters need no bitmaps
     return JOINS[algorithm](pairs, codes, comparisons, control)
 
 
 def refine_equal(
     pairs: ClusterPairs, codes: NDArray[np.int32], equalities: list[tuple[int, int]], control: Control
 ) -> ClusterPairs:
-    """Cluster pairs that agree on these columns, too, on the current device; see the front door.
+    """Refine cluster pairs by equalities on the current device; see the front door.
 
     Notes
     -----
-    One sort for as many columns as fit 64 bits beside the cluster and the place; 45 bytes a row and step on the
-    device. Departures from the CPU twin, which change no answer: there are no tables indexed by code and no bit maps
-    of partners (a sort of the device costs less than what they save), and the sides of a pair are sorted together,
-    left rows before right rows, so that runs of equal keys are the new cluster pairs.
+    Cost: one sort a step, for as many columns as fit 64 bits beside cluster and place. Memory: 45 bytes a row on the
+    device. Departures from the CPU twin, which change no answer: there are no tables indexed by code and no bit maps of
+    partners, since a sort on the device costs less than they would save; both sides of a pair are sorted together, left
+    rows before right rows, so that runs of equal keys are the new cluster pairs.
 
     Floor: 40 bytes a row and step (a key is written, sorted, which reads and writes it at least once, and split; the
-    new row is written): 8 microseconds for 1,000,000 rows at the 4.8e12 bytes a second of an H200. Recorded there, with
-    the columns on the device: 4.8 ms for two columns. At this size launches, sums that the host waits for and the copy
-    of the answer are what it takes, not memory.
+    new row is written), so 8 microseconds for 1,000,000 rows at the 4.8e12 bytes a second of an H200. Recorded there,
+    with the columns on the device: 4.8 ms for two columns. At this size the time goes to launches, waits of the host
+    for sums and the copy of the answer, not to memory.
     """
     if not equalities:
         return pairs
@@ -72,7 +72,7 @@ def refine_equal(
 def sorted_equalities(
     pairs: ClusterPairs, equalities: list[tuple[int, int]]
 ) -> list[tuple[bool, list[tuple[int, int]]]]:
-    """The order that equalities are taken in: while the sides are one set, those that keep it one; then the others."""
+    """Order of equalities: while both sides are one set, first those that keep it one, then the others."""
     if not pairs.reflexive:
         return [(False, equalities)]
     same = list(dict.fromkeys((left, right) for left, right in equalities if left == right))
@@ -81,7 +81,7 @@ def sorted_equalities(
 
 
 def _nothing(reflexive: bool) -> ClusterPairs:
-    """No cluster pairs."""
+    """Empty cluster pairs."""
     rows, offsets = np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
     if reflexive:
         return ClusterPairs(rows, offsets, rows, offsets)
@@ -89,9 +89,9 @@ def _nothing(reflexive: bool) -> ClusterPairs:
 
 
 class _Step:
-    """Members of cluster pairs on the device, left rows before right rows (`split`), and what refining makes of them.
+    """Members of cluster pairs on the device, left rows before right rows (from `split` on), while they are refined.
 
-    While both sides are one set only the left rows are there.
+    While both sides are one set there are only left rows.
     """
 
     def __init__(self, there: Resident, reflexive: bool) -> None:
@@ -105,12 +105,12 @@ class _Step:
             self.part(there.right)
 
     def part(self, right: Side) -> None:
-        """From here on the sides are different sets, or differ in what is compared."""
+        """Separate the sides: from here on they are different sets, or are compared on different columns."""
         self.right = right
         self.members = _one_after_the_other(self.left.rows, right.rows)
 
     def refine(self, columns: list[tuple[int, int]]) -> int:
-        """Refine by the first of these columns that fit one key; returns how many those are."""
+        """Refine by as many of the first columns as fit one key; returns how many."""
         n = self.members.shape[0]
         numbers = self.left.numbers
         if self.right is not None:
@@ -124,7 +124,7 @@ class _Step:
             lowest, highest = extremes_of(codes)
             bits = bits_for(highest - lowest + 1)
             room -= bits
-            if room < 0 and not taken:  # this column alone is too wide
+            if room < 0 and not taken:  # even this column alone is too wide
                 order = grouping.two_pass_order(numbers, codes, lowest, bits, place_bits)
                 self._keep_runs(order, output(grouping.flag_changes_kernel, n, np.int32, numbers, codes, order))
                 return 1
@@ -145,7 +145,7 @@ class _Step:
         return codes
 
     def _keep_runs(self, order: Any, flags: Any) -> None:
-        """Runs of equal keys become the cluster pairs, where they hold a pair of different rows."""
+        """Make cluster pairs of the runs of equal keys that have a pair of different rows."""
         n = self.members.shape[0]
         run_numbers, starts, runs = grouping.runs_of(flags)
         kept, left_sizes, right_sizes = (empty(runs, np.int64) for _ in range(3))
@@ -170,7 +170,7 @@ class _Step:
         return Side(rows, offsets, self.clusters)
 
     def result(self) -> ClusterPairs:
-        """The cluster pairs, with what is on the device."""
+        """Cluster pairs, with their copies on the device."""
         if not self.clusters:
             return _nothing(self.right is None)
         left = (to_host(self.left.rows), to_host(self.left.offsets))
@@ -180,7 +180,7 @@ class _Step:
 
 
 def _one_after_the_other(left: Any, right: Any) -> Any:
-    """Both int32 arrays in one."""
+    """Concatenate two int32 arrays."""
     both = empty(left.shape[0] + right.shape[0], np.int32)
     both[: left.shape[0]].copy_to_device(left)
     both[left.shape[0] :].copy_to_device(right)

@@ -1,4 +1,4 @@
-"""Cluster pairs and columns on the device: what is there is used again by every step that follows."""
+"""Cluster pairs and columns on the device, kept there for all later steps."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tuplewise.gpu_kernels.cuda.primitives import device_index, filled, launch, 
 
 @dataclass(frozen=True, eq=False)
 class Ordered:
-    """A side in order of (cluster, code, place): its rows, and their codes in the column. int32 (rows of the side,)."""
+    """Side in order of (cluster, code, place): its rows, and their codes in the column, int32 (rows of the side,)."""
 
     rows: Any
     codes: Any
 
 
 class Side:
-    """One side of cluster pairs on the device; at least one row.
+    """Side of cluster pairs on the device, with at least one row.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Side:
         self._by_row: Any = None
 
     def ordered(self, column: int, codes: Any) -> Ordered:
-        """The side in order of a column, whose codes are on the device; worked out once."""
+        """Order the side by a column, whose codes are on the device; computed once."""
         if column not in self._ordered:
             order = order_by(self.numbers, self.clusters, gathered(codes, self.rows))
             rows = gathered(self.rows, order)
@@ -46,7 +46,7 @@ class Side:
         return self._ordered[column]
 
     def by_row(self, rows: int) -> Any:
-        """Cluster of each of the table's rows, int32 (rows,); -1 where it is in none."""
+        """Cluster of each row of the table, int32 (rows,); -1 for rows in none."""
         if self._by_row is None:
             self._by_row = filled(rows, -1, np.int32)
             launch(scatter_clusters_kernel, self.rows.shape[0], self.rows, self.numbers, self._by_row)
@@ -54,20 +54,20 @@ class Side:
 
 
 class Resident:
-    """Cluster pairs on the current device, and the columns of their table that were asked for."""
+    """Cluster pairs on the current device, and the columns of their table that were needed."""
 
     def __init__(self, codes: NDArray[np.int32], columns: dict[int, Any], left: Side, right: Side) -> None:
         self.codes, self.columns, self.left, self.right = codes, columns, left, right
 
     def column(self, number: int) -> Any:
-        """The codes of a column, int32 (rows,), uploaded once for all cluster pairs that come from each other."""
+        """Codes of a column, int32 (rows,), copied to the device once for cluster pairs and all refined from them."""
         if number not in self.columns:
             self.columns[number] = to_device(self.codes[number])
         return self.columns[number]
 
 
 def resident(pairs: ClusterPairs, codes: NDArray[np.int32]) -> Resident:
-    """What is on the current device of these cluster pairs, which have rows on both sides; put there where it isn't."""
+    """Copies of cluster pairs on the current device, made at the first call; both sides must have rows."""
     key = place_of_device()
     found = pairs.kept.get(key)
     if found is None or found.codes is not codes:
@@ -82,5 +82,5 @@ def resident(pairs: ClusterPairs, codes: NDArray[np.int32]) -> Resident:
 
 
 def place_of_device() -> tuple[str, int]:
-    """Under which name the current device's copies are kept with cluster pairs."""
+    """Key under which cluster pairs keep the current device's copies."""
     return "cuda", device_index()

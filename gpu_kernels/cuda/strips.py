@@ -1,4 +1,5 @@
-"""How the triangle of pairs is cut: row bands that fit the device, strips of tile pairs for its blocks. Host only."""
+"""Cutting the triangle of pairs into row bands that fit the device, and strips of tile pairs for its blocks. Host
+only."""
 
 from __future__ import annotations
 
@@ -10,18 +11,18 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.cuda.clue_table import Geometry
 
 MOST_STRIP_ROWS = 1 << 14
-STRIPS_PER_BLOCK = 16  # so that no block is left with a long last strip
-TILES_PER_CHUNK = 1 << 12  # tiles of earlier rows whose strips are listed at once
+STRIPS_PER_BLOCK = 16  # enough that no block ends with a long last strip
+TILES_PER_CHUNK = 1 << 12  # tiles of earlier rows whose strips are listed together
 
 
 def count_pairs(group_offsets: NDArray[np.int64]) -> int:
-    """Unordered pairs inside the groups: exact, beyond 64 bits if need be."""
+    """Count the unordered pairs inside groups, exactly, beyond 64 bits if needed."""
     sizes, repeats = np.unique(np.diff(group_offsets), return_counts=True)
     return sum(int(r) * (int(s) * (int(s) - 1) // 2) for s, r in zip(sizes, repeats, strict=True))
 
 
 def row_ends(group_offsets: NDArray[np.int64], rows: int) -> NDArray[np.int32]:
-    """The end of each row's group; a row outside all groups has none after it. int32 (rows,)."""
+    """End of each row's group, int32 (rows,); a row outside all groups has no later rows."""
     ends = np.arange(1, rows + 1, dtype=np.int64)
     first, last = int(group_offsets[0]), int(group_offsets[-1])
     ends[first:last] = np.repeat(group_offsets[1:], np.diff(group_offsets))
@@ -29,7 +30,8 @@ def row_ends(group_offsets: NDArray[np.int64], rows: int) -> NDArray[np.int32]:
 
 
 def row_bands(row_end: NDArray[np.int32], band_rows: int) -> Iterator[tuple[range, range]]:
-    """Pairs of row bands that hold all pairs; each band with itself and with the later ones that its groups reach."""
+    """Pairs of row bands that contain all pairs: each band with itself and with the later bands that its groups
+    reach."""
     rows = len(row_end)
     for start in range(0, rows, band_rows):
         earlier = range(start, min(start + band_rows, rows))
@@ -39,7 +41,7 @@ def row_bands(row_end: NDArray[np.int32], band_rows: int) -> Iterator[tuple[rang
 
 
 def rectangle_bands(first_later: int, rows: int, band_rows: int) -> Iterator[tuple[range, range]]:
-    """Pairs of row bands that hold all pairs of a row before `first_later` with one from there on."""
+    """Pairs of row bands that contain all pairs of a row before `first_later` with a row from there on."""
     for start in range(0, first_later, band_rows):
         earlier = range(start, min(start + band_rows, first_later))
         for begin in range(first_later, rows, band_rows):
@@ -47,7 +49,7 @@ def rectangle_bands(first_later: int, rows: int, band_rows: int) -> Iterator[tup
 
 
 def later_bands(first: int, last: int, band_rows: int) -> Iterator[tuple[range, range]]:
-    """Pairs of row bands that hold all pairs of a row from `first` to `last` with one before it."""
+    """Pairs of row bands that contain all pairs of a row from `first` to `last` with a row before it."""
     for start in range(first, last, band_rows):
         later = range(start, min(start + band_rows, last))
         yield later, later
@@ -56,7 +58,7 @@ def later_bands(first: int, last: int, band_rows: int) -> Iterator[tuple[range, 
 
 
 def split_band(band: tuple[range, range], band_rows: int) -> Iterator[tuple[range, range]]:
-    """The same pairs of rows in smaller bands."""
+    """Split a pair of bands into smaller ones with the same pairs of rows."""
     earlier, later = band
     for start in range(earlier.start, earlier.stop, band_rows):
         top = range(start, min(start + band_rows, earlier.stop))
@@ -67,7 +69,7 @@ def split_band(band: tuple[range, range], band_rows: int) -> Iterator[tuple[rang
 
 
 def cut_operands(operands: NDArray[np.int32], earlier: range, later: range) -> NDArray[np.int32]:
-    """Operands of the rows of two bands, side by side."""
+    """Cut out the operands of the rows of two bands, side by side."""
     top = operands[:, earlier.start : earlier.stop]
     if earlier == later:
         return np.ascontiguousarray(top)
@@ -75,7 +77,7 @@ def cut_operands(operands: NDArray[np.int32], earlier: range, later: range) -> N
 
 
 def local_ends(row_end: NDArray[np.int32], earlier: range, later: range) -> NDArray[np.int32]:
-    """Ends of the groups in the numbering of two bands side by side; rows of a second band pair with nothing."""
+    """Ends of groups in the numbering of two bands side by side; rows of a second band have no later rows."""
     ends = row_end[earlier.start : earlier.stop].astype(np.int64)
     if earlier == later:
         return np.minimum(ends - earlier.start, len(earlier)).astype(np.int32)
@@ -86,16 +88,15 @@ def local_ends(row_end: NDArray[np.int32], earlier: range, later: range) -> NDAr
 def list_strips(
     row_end: NDArray[np.int32], tiled_rows: int, first_later: int, geometry: Geometry, blocks: int
 ) -> Iterator[NDArray[np.int32]]:
-    """Strips (first row, first later row, end of the later rows), int32 (strips, 3), in chunks.
+    """List strips (first row, first later row, end of the later rows), int32 (strips, 3), in chunks.
 
-    `tiled_rows`: the earlier side is the rows before this one. `first_later`: the later side begins here, 0: at the
-    row itself.
+    `tiled_rows`: end of the earlier side. `first_later`: start of the later side; 0: the row itself.
     """
     threads, tile_rows = geometry.threads, geometry.tile_rows
     starts = np.arange(0, tiled_rows, threads, dtype=np.int64)
     stops = np.minimum(starts + threads, tiled_rows)
     begins = np.maximum(starts, first_later)
-    ends = row_end[stops - 1].astype(np.int64)  # of the last row's group: ends never fall from row to row
+    ends = row_end[stops - 1].astype(np.int64)  # ends of the last rows' groups: ends never fall from row to row
     rows_total = int(np.maximum(ends - begins, 0).sum())
     wanted = rows_total // (blocks * STRIPS_PER_BLOCK)
     length = tile_rows * max(1, min(wanted, MOST_STRIP_ROWS) // tile_rows)
@@ -110,5 +111,5 @@ def list_strips(
 
 
 def strip_areas(strips: NDArray[np.int32], threads: int) -> NDArray[np.int64]:
-    """Pairs that the kernel looks at, about, for each strip."""
+    """Approximate number of pairs that the kernel compares, for each strip."""
     return threads * (strips[:, 2].astype(np.int64) - strips[:, 1])

@@ -1,8 +1,8 @@
-"""CUDA twin: texts ranked by cuDF, on the GPU that is the thread's current one.
+"""CUDA twin: ranking texts with cuDF, on the thread's current GPU.
 
-cuDF is called by pylibcudf, its own lower layer: `import cudf` would set the memory managers of Numba and CuPy for the
-whole process, and bring in pandas and a second set of version limits. Written from cuDF's sources (26.06 to 26.10) and
-tested with a stand-in; it has not run on a GPU.
+The module uses pylibcudf, cuDF's lower layer: `import cudf` would set the memory managers of Numba and CuPy for the
+whole process, and require pandas and more version limits. It is written from cuDF's sources (26.06 to 26.10) and tested
+with a stand-in; it hasn't run on a GPU.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 def run(parts: Sequence[pa.Array]) -> tuple[pa.Array, list[NDArray[np.int32]]]:
-    """As the CPU twin's: cuDF compares texts as unsigned bytes, a shorter one before those that it begins.
+    """Rank texts as the CPU twin does: cuDF compares unsigned bytes, and a prefix comes before longer texts.
 
     Notes
     -----
-    The values go to the device once, as one column; the distinct texts and 4 bytes for each value come back. On the
-    device: distinct rows by hashing, one sort of them, a binary search for each value.
+    Values are copied to the device once, as one column; distinct texts and 4 bytes for each value come back. The device
+    finds distinct rows by hashing, sorts them, and does a binary search for each value.
     """
     import pyarrow as pa
     import pylibcudf as cudf
 
     kinds = cudf.types
     upwards, nulls = [kinds.Order.ASCENDING], [kinds.NullOrder.BEFORE]
-    texts = pa.concat_arrays(parts).cast(pa.string())  # 32-bit offsets: the front door has looked at the size
+    texts = pa.concat_arrays(parts).cast(pa.string())  # 32-bit offsets: the front door has checked the size
     rows = cudf.Table([cudf.Column.from_arrow(texts)])
     distinct = cudf.stream_compaction.distinct(
         rows,

@@ -1,11 +1,11 @@
-"""Violations inside classes on the device: many checks of many contexts a launch, as `cpu.violations` defines them.
+"""Violations inside classes on the device, as `cpu.violations` defines them: many checks of many contexts a launch.
 
-A kernel counts the violating rows of each check that are mixed to at most a bound, and writes as many of their pairs as
-there is room for: without room it only counts. Which of more pairs are written is left to the device.
+A kernel counts, for each check, the violating rows whose mixed number is at most a bound. It writes as many of their
+pairs as there is room for, in unspecified order; without room it only counts.
 
-A check that fails may have as many violating rows as its context has rows, all of which add to one cell, and atomics on
-one cell take turns: a thread goes through several members or places and adds once for each check that it met. Where
-there is room for pairs the bound leaves few rows, each of which takes its place by an atomic addition of its own.
+A failing check may have as many violating rows as its context has rows. All of them add to one cell, and atomics on one
+cell are serialised. So a thread goes through several members or places and adds once for each check that it met. Where
+there is room for pairs, the bound leaves few rows, and each takes its place by its own atomic addition.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
@@ -23,17 +23,17 @@ from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, first_above
 from tuplewise.gpu_kernels.cuda.partitions import BEGIN, COLUMN, NUMBERS, Level, Spread
 from tuplewise.gpu_kernels.cuda.primitives import empty, filled, kernel, launch, to_device, to_host
 
-MEMBERS = 16  # members of jobs that one thread goes through
-STRIP = 64  # places of a sorted job that one thread goes through at least
+MEMBERS = 16  # members of jobs for one thread
+STRIP = 64  # places of a sorted job for one thread, at least
 NOTHING = -(1 << 63)  # below every extreme
 LOW_HALF = (1 << 31) - 1
-END = 1  # column of sorted jobs, which have BEGIN and COLUMN, too
+END = 1  # column of sorted jobs, beside BEGIN and COLUMN
 BEGUN, HIGH, LOW, BEFORE_HIGH, BEFORE_LOW = 0, 1, 2, 3, 4  # columns of the state of a strip
 
 
 @cuda.jit(device=True)
 def mixed(row):
-    """A bijection of 32 bits, as on the CPU."""
+    """Mix a row number by the bijection of 32 bits of the CPU twin."""
     x = np.uint64(row)
     x ^= x >> np.uint64(16)
     x = (x * np.uint64(0x7FEB352D)) & np.uint64(0xFFFFFFFF)
@@ -142,13 +142,13 @@ def arrange_members_kernel(order, rows, numbers, codes, sorted_rows, marks):
 
 @cuda.jit(device=True)
 def packed(code, place):
-    """A code, and how far its place is from the last one: of equal codes the first is largest. int64."""
+    """Pack a code and its place into an int64 in whose order, of equal codes, the first place is largest."""
     return (np.int64(code) << np.int64(32)) | (np.int64(LOW_HALF) - np.int64(place))
 
 
 @cuda.jit(device=True)
 def place_of(extreme):
-    """The place that was packed."""
+    """Unpack the place."""
     return np.int64(LOW_HALF) - (extreme & np.int64(LOW_HALF))
 
 
@@ -213,7 +213,8 @@ def carry_strips_kernel(strips, state):
 
 @cuda.jit(device=True)
 def note_swap(job, way, row, first, bounds, room, found, counts):
-    """1 where a swap is still to be counted. Where there is room for pairs it is counted and written here."""
+    """Note a swap: return 1 where the caller must still count it; where there is room for pairs, count and write it
+    here."""
     if mixed(row) > bounds[job, way]:
         return 0
     if room == 0:
@@ -270,7 +271,8 @@ def find_swaps_kernel(strips, places, jobs, codes, rows, marks, state, bounds, r
 def find_different(
     level: Level, jobs: Spread, codes: Any, strict: bool, bounds: NDArray[np.int64], room: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Counts (jobs,) and, with room, pairs (jobs, room, 2) of constancies and keys; at least one member in all."""
+    """Find violations of constancies and keys: counts (jobs,) and, with room, pairs (jobs, room, 2); needs at least one
+    member."""
     offsets, least = to_device(jobs.offsets), 0 if strict else -1
     firsts = filled(jobs.classes, HIGHEST_CODE, np.int32)
     threads = -(-jobs.items // MEMBERS)
@@ -286,9 +288,9 @@ def find_different(
 def find_swaps(
     rows: Any, marks: Any, jobs: NDArray[np.int64], codes: Any, bounds: NDArray[np.int64], room: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Counts (jobs, 2) and, with room, pairs (jobs, 2, room, 2) of order compatibility, over sorted members."""
+    """Find swaps over sorted members: counts (jobs, 2) and, with room, pairs (jobs, 2, room, 2)."""
     sizes = jobs[:, END] - jobs[:, BEGIN]
-    # one thread carries extremes through all strips of a job: no more of them than a strip has places
+    # one thread carries extremes through all strips of a job, so a job has at most as many strips as a strip has places
     places = max(STRIP, isqrt(int(sizes.max())))
     strips = np.concatenate([[0], np.cumsum(-(-sizes // places))]).astype(np.int64)
     total = int(strips[-1])

@@ -1,11 +1,11 @@
-"""Two inequalities on the device: count, running sums, emit, inside cluster pairs.
+"""Joins of two inequalities on the device, inside cluster pairs: count, running sums, emit.
 
-As in the CPU twin: partners by the first inequality are a slice of the right side sorted by its column; how many of a
-slice satisfy the second one, a wavelet matrix of dense ranks tells, and which, a tree of extremes (see `extremes`).
-Departures from the CPU twin: one thread a left row, each with a binary search; dense ranks are places among the sorted
-distinct codes, so that codes may lie far apart; the matrix is built level by level (flag the ones, sum, scatter);
-existence asks the tree for each left row, where the CPU's pass carries running extremes
-along: the same rows in the same order.
+As in the CPU twin, the partners by the first inequality are a slice of the right side, sorted by its column. A wavelet
+matrix of dense ranks counts those in the slice that satisfy the second inequality, and a tree of extremes lists them
+(see `extremes`). Departures from the CPU twin: each left row has one thread with a binary search; dense ranks are
+places among the sorted distinct codes, so that codes may lie far apart; the matrix is built level by level (flag the
+ones, sum, scatter); existence searches the tree for each left row, where the CPU makes a pass with running extremes,
+and finds the same rows in the same order.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
@@ -113,7 +113,8 @@ def rank_thresholds_kernel(codes, values, outcomes, thresholds):
 
     Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: outcomes are of an inequality.
     """
-    # strict "greater" and non-strict "less" leave the ranks below the code; the others take the code itself in
+    # rank of the first code > code for u <= t and u > t (step 0), of the first code >= code for u < t and u >= t (step
+    # 1)
     step = 0 if outcomes == LESS or outcomes == GREATER | EQUAL else 1
     for k in range(cuda.grid(1), thresholds.shape[0], cuda.gridsize(1)):
         thresholds[k] = first_above(values, 0, values.shape[0], np.int64(codes[k]) - step)
@@ -121,7 +122,8 @@ def rank_thresholds_kernel(codes, values, outcomes, thresholds):
 
 @cuda.jit(device=True)
 def ones_before(words, ones, level, place):
-    """Ones of a level before a place."""
+    """Count the ones of a level before a place: ones[level, place // 64] + popcount(lower place % 64 bits of the
+    word)."""
     word = place >> 6
     mask = (np.uint64(1) << np.uint64(place & 63)) - np.uint64(1)
     return np.int64(ones[level, word]) + np.int64(cuda.popc(words[level, word] & mask))
@@ -164,7 +166,7 @@ def count_join_kernel(slices, thresholds, words, ones, zeros, levels, outcomes, 
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """A wavelet matrix on the device, and the distinct codes whose dense ranks it is of, ascending."""
+    """Wavelet matrix of dense ranks on the device, and the distinct codes, ascending."""
 
     values: Any
     words: Any
@@ -174,7 +176,7 @@ class Matrix:
 
 
 def build_matrix(codes: Any) -> Matrix:
-    """The wavelet matrix of these codes, int32 on the device, over the codes that occur."""
+    """Build the wavelet matrix of the dense ranks of codes, int32 on the device."""
     n = codes.shape[0]
     ranks, other, flags = (empty(n, np.int32) for _ in range(3))
     other.copy_to_device(codes)
@@ -199,22 +201,22 @@ def build_matrix(codes: Any) -> Matrix:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """Left rows: their slices by the first inequality, int64 (n, 4), and their codes in the second one, int32 (n,)."""
+    """Query of left rows: slices by the first inequality, int64 (n, 4), and codes in the second one, int32 (n,)."""
 
     slices: Any
     seconds: Any
 
 
 class WaveletJoin(DeviceJoin):
-    """Two inequalities. What counting and listing need is built when they are asked for.
+    """Join of two inequalities. The structures for counting and listing are built when first needed.
 
     Notes
     -----
-    Floor: 40 bytes a row of both sides to order them, 60 bytes a right row and level of the matrix to build it, and 32
-    bytes a left row and four gathers a level to count; the matrix takes a fifth of a byte a row and level and mostly
-    stays in the second-level cache. 1,000,000 rows of 9 levels: 0.15 ms on an H200. Recorded there, with the columns on
-    the device: 5.4 ms to count 1.2e11 pairs, 9.2 ms with an equality before, most of it launches and waiting for sums;
-    54 ms to list two million pairs, whose keys take 36 bytes each on the device before they are copied to the host.
+    Floor: 40 bytes a row of both sides to order them; 60 bytes a right row and level to build the matrix; 32 bytes a
+    left row and four gathers a level to count. The matrix takes a fifth of a byte a row and level and mostly stays in
+    the second-level cache. 1,000,000 rows of 9 levels take 0.15 ms on an H200. Recorded there, with the columns on the
+    device: 5.4 ms to count 1.2e11 pairs, 9.2 ms after an equality, mostly launches and waits for sums; 54 ms to list
+    two million pairs, whose keys take 36 bytes each on the device before they are copied to the host.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -260,7 +262,7 @@ class WaveletJoin(DeviceJoin):
                self._right().rows, self._seconds, self._largest, offsets, keys)  # fmt: skip
 
     def _limits(self, query: Query) -> Any:
-        """The code that a partner has at least (or at most) in the second inequality, int64."""
+        """Least (or largest) code of a partner in the second inequality, int64."""
         step = 0 if self._second.outcomes & EQUAL else (1 if self._largest else -1)
         return output(extremes.shift_codes_kernel, query.seconds.shape[0], np.int64, query.seconds, step)
 
@@ -282,7 +284,7 @@ class WaveletJoin(DeviceJoin):
         return found
 
     def _first_extremes(self, rows: Any, clusters: Any, limit: int, upwards: bool) -> NDArray[np.int32]:
-        """The first of these left rows that have a partner, each with the extreme one, int32 (found, 2)."""
+        """First of these left rows with a partner, each with its extreme partner, int32 (found, 2)."""
         query = self.ask(rows, clusters)
         tree, right, seconds = self._extremes, self._right().rows, self._seconds
         flags = output(extremes.flag_partners_kernel, rows.shape[0], np.int8, rows, query.slices,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from oracles import hitting as oracle
 
 from tuplewise.gpu_kernels.cpu import hitting_extend
-from tuplewise.gpu_kernels.hitting import Extended, extend_hitting_sets, minimal_hitting_sets, misses_some
+from tuplewise.gpu_kernels.hitting import RevisedSets, extend_hitting_sets, minimal_hitting_sets, misses_some
 from tuplewise.gpu_kernels.hitting_types import wanted_sets
 
 
@@ -55,7 +55,7 @@ class Cases:
         return edges
 
 
-def check_kept(result: Extended, before: NDArray[np.uint64]) -> None:
+def check_kept(result: RevisedSets, before: NDArray[np.uint64]) -> None:
     stays = result.kept >= 0
     np.testing.assert_array_equal(result.sets[stays], before[result.kept[stays]])
     assert len(set(result.kept[stays].tolist())) == stays.sum()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oracles import hitting as oracle
 
 from tuplewise.gpu_kernels import hitting
-from tuplewise.gpu_kernels.hitting import Extended, minimal_hitting_sets, without_edges
+from tuplewise.gpu_kernels.hitting import RevisedSets, minimal_hitting_sets, without_edges
 from tuplewise.gpu_kernels.hitting_types import wanted_sets
 
 
@@ -31,7 +31,7 @@ def numbers(rows: NDArray[np.uint64]) -> set[int]:
     return result
 
 
-def check_kept(result: Extended, before: NDArray[np.uint64]) -> None:
+def check_kept(result: RevisedSets, before: NDArray[np.uint64]) -> None:
     stays = result.kept >= 0
     np.testing.assert_array_equal(result.sets[stays], before[result.kept[stays]])
     assert len(set(result.kept[stays].tolist())) == stays.sum()

@@ -26,7 +26,7 @@ from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.column_set_index import ClueTable, Comparing, Met, terms_of_clue
 from tuplewise.gpu_kernels.device import Device
-from tuplewise.gpu_kernels.hitting import Extended, extend_hitting_sets, without_edges
+from tuplewise.gpu_kernels.hitting import RevisedSets, extend_hitting_sets, without_edges
 from tuplewise.gpu_kernels.words import mirror_clues
 
 MOST_SOUGHT = 256  # most lost clues to search for one by one; with more, everything is recomputed
@@ -48,7 +48,7 @@ class Deciding:
         self._held, self._fixed, self._vertices = held, fixed, vertices
         self._relation, self._device, self._comparing = relation, device, comparing
 
-    def extend(self, sets: Sets, edges: Sets, new_edges: Sets) -> Extended | None:
+    def extend(self, sets: Sets, edges: Sets, new_edges: Sets) -> RevisedSets | None:
         """Hitting sets after adding edges; None if they don't change."""
         if not len(new_edges):
             return None
