@@ -16,6 +16,7 @@ from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.options import ContractCheckOptions, LoadOptions, option
+from tuplewise.engine.report import files
 
 if TYPE_CHECKING:
     from tuplewise.engine.contract.result import ContractResult
@@ -56,11 +57,13 @@ def check(invocation: Invocation, /, tables: Sequence[str], **given: Any) -> int
 
     def find(progress: Progress) -> ContractResult:
         from tuplewise.engine.contract.file import read_contract
+        from tuplewise.engine.contract.tables import tables_of_contract
 
         contract = read_contract(listing.contract)
+        named = tables_of_contract(contract, named_tables(tables) if tables else None)
+        files.check_apart((listing.output, listing.repairs), (str(listing.contract), *map(str, named.values())))
         run = CommandRun("check", progress, invocation, options)
         shown = {"contract": listing.contract, "repairs": listing.repairs}
-        named = named_tables(tables) if tables else None
         found = tasks.check_contract(named, contract, options, run, reading=reading, shown=shown)
         return found if listing.repairs is None else found.with_notes(found.write_repairs(listing.repairs))
 

@@ -30,6 +30,7 @@ def import_(invocation: Invocation, /, file: str, **given: Any) -> int:
         if value is None:
             raise click.UsageError(f"Missing option '{name}'.")
     files.check_target("output file", given["output"])
+    files.check_apart([given["output"]], [file])
     imported = read(file, given["format_"])
     said = import_to(imported, given["output"])
     if not invocation.quiet:

@@ -16,6 +16,7 @@ from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.options import LoadOptions, ProfileOptions, option
+from tuplewise.engine.report import files
 
 if TYPE_CHECKING:
     from tuplewise.engine.report.profile_result import ProfileResult
@@ -48,6 +49,7 @@ def profile(invocation: Invocation, /, tables: Sequence[str], **given: Any) -> i
     reading, options, listing = settings.made(given, LoadOptions, ProfileOptions, ProfileListing)
     form = format_of(listing, page=True)
     named = named_tables(tables)
+    files.check_apart((listing.output, listing.contract), named.values())
 
     def find(progress: Progress) -> ProfileResult:
         run = CommandRun("profile", progress, invocation, options)

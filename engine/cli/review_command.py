@@ -14,6 +14,7 @@ from tuplewise.engine.cli.listing import Written, format_of
 from tuplewise.engine.cli.settings import Invocation
 from tuplewise.engine.errors import InputError, number_of
 from tuplewise.engine.options import option
+from tuplewise.engine.report import files
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,6 +46,7 @@ def review(invocation: Invocation, /, contract: str, **given: Any) -> int:
 
     (chosen,) = settings.made(given, Decisions)
     format_of(chosen)
+    files.check_apart([chosen.output], [contract])
     if chosen.accept or chosen.reject:
         counts = reviewing.decide(contract, chosen.accept, chosen.reject)
         if not invocation.quiet:

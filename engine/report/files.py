@@ -6,7 +6,7 @@ import contextlib
 import os
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tuplewise.engine.errors import InputError, message
@@ -26,6 +26,16 @@ def check_target(what: str, given: str) -> None:
     where = path if path.exists() and not path.is_file() else path.parent
     if not os.access(where, os.W_OK):
         raise InputError(message(what, given, hint=f"{str(where)!r} can't be written"))
+
+
+def check_apart(outputs: Iterable[str | None], inputs: Iterable[str]) -> None:
+    """Raise InputError where a file to be written is one that is read, or is to be written twice."""
+    taken = {os.path.realpath(path): path for path in inputs if os.path.exists(path)}
+    for output in filter(None, outputs):
+        path = os.path.realpath(output)
+        if path in taken:
+            raise InputError(message("output file", output, hint=f"It is {taken[path]!r}: name another file"))
+        taken[path] = output
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from tuplewise.gpu_kernels.cpu import by_code, tiles
 from tuplewise.gpu_kernels.cpu.plan import Plan, clues_of_planes, make_plan
 from tuplewise.gpu_kernels.cpu.planes import LANES, TILE_ROWS
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
-from tuplewise.gpu_kernels.cpu.tiles import Scratch, Table, make_scratch
+from tuplewise.gpu_kernels.cpu.tiles import Table, TileScratch, make_scratch
 from tuplewise.gpu_kernels.words import ACROSS, Comparisons, clue_words, merge_clues, outcomes_within
 
 DIRECT_COMBINATIONS = 1 << 23  # entries of the largest direct table: 32 MiB a thread

@@ -20,7 +20,7 @@ from tuplewise.gpu_kernels.cpu.evidence import (
 from tuplewise.gpu_kernels.cpu.plan import make_plan
 from tuplewise.gpu_kernels.cpu.planes import TILE_ROWS
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
-from tuplewise.gpu_kernels.cpu.tiles import Scratch, Table, make_scratch
+from tuplewise.gpu_kernels.cpu.tiles import Table, TileScratch, make_scratch
 from tuplewise.gpu_kernels.words import Comparisons
 
 FEW_ROWS = 80  # rows up to which `few` is compared code by code, since ranking would cost more

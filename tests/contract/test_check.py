@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from oracles import contract as oracle
 
 import tuplewise as tw
+from tuplewise.engine.cli.main import run
 from tuplewise.engine.contract.contract import Contract, ContractRule, ContractTable, Severity, Tolerance
 from tuplewise.engine.contract.forms import Kind, read_form, read_inclusion
 from tuplewise.engine.contract.result import ContractResult
-from tuplewise.engine.errors import InputError
+from tuplewise.engine.errors import InputError, RuleError
 
 NAMES = ("a", "b", "c")
 VALUES = st.one_of(st.none(), st.integers(0, 3))
@@ -252,3 +253,42 @@ def test_names_of_tables(files: Path) -> None:
         tw.check_contract({"other": PEOPLE}, files / "two.yaml")
     found = tw.check_contract({"people": PEOPLE}, files / "two.yaml")
     assert len(found.rules) == 3
+
+
+def test_tables_are_read_with_the_types_of_the_contract(tmp_path: Path) -> None:
+    """Codes of digits stay text; what can't be of the type is read as it is, and told of."""
+    (tmp_path / "rules.yaml").write_text(
+        "tuplewise_contract: 1\ntables:\n  t:\n"
+        "    columns: {code: {type: text}, day: {type: date}, price: {type: decimal}}\n"
+        "rules:\n- {id: codes, kind: values, rule: \"code in ('12', '13')\"}\n"
+        "- {id: days, kind: range, rule: day >= '2024-01-01'}\n"
+    )
+    columns = {"code": ["12", "13"], "day": ["2024-01-05", "2024-02-01"], "price": [1.5, 2.25], "tags": [[1], []]}
+    good = pd.DataFrame(columns)
+    good.drop(columns="tags").to_csv(tmp_path / "t.csv", index=False)
+    for table in (tmp_path / "t.csv", good):
+        found = tw.check_contract(table, tmp_path / "rules.yaml")
+        assert not found.failed, found.failures()
+        assert found.holds
+    found = tw.check_contract(good.assign(day=["2024-01-05", "soon"]), tmp_path / "rules.yaml")
+    assert {column["name"]: column["status"] for column in found.columns}["day"] == "other type"
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"), [("range", "a between 8 and 1"), ("row", "a >= 4"), ("row", "a == 'x'"), ("range", "a > 3")]
+)
+def test_rules_that_cannot_be_meant_are_refused(kind: Kind, rule: str) -> None:
+    with pytest.raises(RuleError):
+        read_form(kind, rule, ["a", "b"])
+
+
+def test_nothing_that_is_read_is_written_over(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, contract = str(files / "people.csv"), str(files / "rules.yaml")
+    before = {path: path.read_bytes() for path in files.iterdir()}
+    for more in (["-o", contract], ["-o", table], ["--repairs", table], ["-o", "x.csv", "--repairs", "x.csv"]):
+        assert run(["check", table, "--contract", contract, *more]) == 2
+        assert "name another file" in capsys.readouterr().err
+    for command in (["export", contract, "--to", "sql"], ["review", contract]):
+        assert run([*command, "-o", contract]) == 2
+    assert run(["profile", table, "-o", table]) == 2
+    assert {path: path.read_bytes() for path in files.iterdir()} == before

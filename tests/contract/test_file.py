@@ -184,3 +184,13 @@ def test_other_nulls_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[
     args = ["profile", str(tmp_path / "towns.csv"), "--contract", str(tmp_path / "rules.yaml"), "--nulls", "value"]
     assert run(args) == 2
     assert "--nulls unknown" in capsys.readouterr().err
+
+
+def test_other_ends_are_not_proposed_beside_a_range(tmp_path: Path) -> None:
+    propose(TOWNS, tmp_path)
+    path = tmp_path / "rules.yaml"
+    kept = ContractFile(path)
+    kept.set_statuses({rule.id: "rejected" for rule in kept.contract.rules})
+    kept.save()
+    grown = TOWNS.assign(zip=TOWNS["zip"] + 1)
+    assert propose(grown, tmp_path).startswith("0 rules proposed")
