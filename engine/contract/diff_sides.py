@@ -205,6 +205,8 @@ def _of_profile(result: Any, tables: Any) -> Iterator[SideRule]:
         table = "" if one["kind"] == "ind" else one["table"]
         rule = SideRule(table, one["kind"], one["rule"], one["english"])
         yield _counted(rule, one["exceptions"], one["rows"])
+        for text in one["implies"] if one.get("equivalent") else ():
+            yield SideRule(table, one["kind"], text)  # columns that determine each other are listed once
 
 
 def _of_constraints(result: Any, tables: Any) -> Iterator[SideRule]:

@@ -140,7 +140,7 @@ def export_contract(contract: Any, to: str, **options: Unpack[ContractExportKeyw
     >>> text = "tuplewise_contract: 1\\ntables: {t: }\\nrules:\\n- {id: named, kind: not_null, rule: name is not null}"
     >>> file = pathlib.Path(tempfile.mkdtemp(), "rules.yaml")
     >>> count = file.write_text(text)
-    >>> print(tw.export_contract(file, "pandera").splitlines()[-3].strip())
+    >>> print(tw.export_contract(file, "pandera").splitlines()[-4].strip())
     'name': pa.Column(nullable=False),
     """
     from tuplewise.engine.contract.exports import export

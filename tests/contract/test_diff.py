@@ -329,3 +329,12 @@ def test_the_command_on_two_tables(tmp_path: Path, capsys: pytest.CaptureFixture
     document = json.loads(capsys.readouterr().out)
     assert [table["name"] for table in document["tables"]] == list(map(str, paths))
     assert document["options"]["limit"] == 25
+
+
+def test_columns_that_determine_each_other_are_no_loss_when_they_are_listed_the_other_way() -> None:
+    towns = pd.DataFrame([(i, f"Z{i % 40}", f"C{i % 40}") for i in range(400)], columns=["no", "zip", "city"])
+    wrong = towns.copy()
+    wrong.loc[3, "city"] = "Wrong"
+    before, after = tw.profile(towns), tw.profile(wrong)
+    assert {rule.rule for rule in before.rules} != {rule.rule for rule in after.rules}
+    assert not tw.diff(before, after).lost

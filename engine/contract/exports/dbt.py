@@ -72,13 +72,19 @@ def files_of(text: str) -> dict[str, str]:
 
 
 def write_files(text: str, folder: Path) -> None:
-    """Write the files of an export into the folder of a dbt project, all together or none."""
+    """Write the files of an export into the folder of a dbt project, all together or none.
+
+    The folder `tests/tuplewise` holds what exports wrote: tests of rules that are exported no more go.
+    """
     contents = {folder / path: content for path, content in files_of(text).items()}
     for path in contents:
         path.parent.mkdir(parents=True, exist_ok=True)
     with files.replacing(list(contents)) as temporary:
         for path, content in zip(temporary, contents.values(), strict=True):
             path.write_text(content, encoding="utf-8")
+    for path in (folder / _TESTS).glob("*.sql"):
+        if path not in contents:
+            path.unlink()
 
 
 def _properties(contract: Contract, models: Mapping[str, Mapping[str | None, list[Any]]], refused: list[str]) -> str:

@@ -58,7 +58,7 @@ _BETWEEN_TABLES = "it is about two tables, a schema about one"
 
 
 def export_pandas(contract: Contract, table: str | None) -> Exported:
-    """A module that defines `schema`, of pandas frames; `schemas` by name where there are several tables."""
+    """A module that defines `schemas`, by names of tables, for pandas frames; where there is one, `schema` too."""
     return _module(contract, table, _PANDAS)
 
 
@@ -76,7 +76,7 @@ def _module(contract: Contract, table: str | None, library: _Library) -> Exporte
     text = text.replace(library.after, f"{library.after}import {library.imported} as pa\n", 1)
     heading = f"# {_comment(f'Rules of contract {contract.name}, written by tuplewise.')}\n"
     if len(written) == 1:
-        schemas = f"schema = {written[0].text('')}\n"
+        schemas = f"schema = {written[0].text('')}\nschemas = {{{written[0].table.name!r}: schema}}\n"
     else:
         entries = "".join(f"    {one.table.name!r}: {one.text('    ')},\n" for one in written)
         schemas = f"schemas = {{\n{entries}}}\n"
