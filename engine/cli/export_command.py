@@ -10,7 +10,7 @@ import click
 
 from tuplewise.engine.cli import output, settings
 from tuplewise.engine.cli.settings import Invocation
-from tuplewise.engine.contract.exports import TARGETS, WITH_DIALECT
+from tuplewise.engine.contract.formats import TARGETS, WITH_DIALECT
 from tuplewise.engine.options import ContractExportOptions, Options, option
 from tuplewise.engine.report import files
 

@@ -8,7 +8,7 @@ import click
 
 from tuplewise.engine.cli import settings
 from tuplewise.engine.cli.settings import Invocation
-from tuplewise.engine.contract.imports import FORMATS
+from tuplewise.engine.contract.formats import FORMATS
 from tuplewise.engine.report import files
 
 

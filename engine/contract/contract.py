@@ -99,7 +99,7 @@ def id_of(table: str, kind: str, text: str) -> str:
     Examples
     --------
     >>> id_of("people", "fd", "zip -> city")
-    'fd-1f0d2cdb'
+    'fd-8fbf3b3d'
     """
     return f"{kind}-{hashlib.sha256(f'{table}: {text}'.encode()).hexdigest()[:8]}"
 

@@ -191,7 +191,7 @@ def test_public_names_are_all_there_and_importing_them_loads_nothing_heavy() -> 
         "try: tw.nosuch\nexcept AttributeError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "[] 34 []\nmodule 'tuplewise' has no attribute 'nosuch'\n"
+    assert done.stdout == "[] 40 []\nmodule 'tuplewise' has no attribute 'nosuch'\n"
 
 
 def test_the_process_exits_with_the_code() -> None:

@@ -43,13 +43,13 @@ def test_columns_of_large_files_are_read_two_at_a_time(
         target = str(tmp_path / f"{i}.{format_}")
         pq.write_table(part, target) if format_ == "parquet" else orc.write_table(part, target)
     read: list[int] = []
-    columns_of = files._columns_of
+    columns_of = files._TypedFile.read
 
-    def counted(file: Any, names: Sequence[str], kept: Sequence[int]) -> list[pa.ChunkedArray]:
+    def counted(file: Any, kept: Sequence[int]) -> list[pa.ChunkedArray]:
         read.append(len(kept))
-        return columns_of(file, names, kept)
+        return columns_of(file, kept)
 
-    monkeypatch.setattr(files, "_columns_of", counted)
+    monkeypatch.setattr(files._TypedFile, "read", counted)
     expected = tw.load(str(tmp_path))
     assert read == [5, 2]
     monkeypatch.setattr(files, "_CELLS_AT_ONCE", 1)

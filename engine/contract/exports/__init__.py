@@ -7,29 +7,13 @@ from typing import Any
 
 from tuplewise.engine.contract.contract import Contract
 from tuplewise.engine.contract.exports.exported import Exported
+from tuplewise.engine.contract.formats import TARGETS, WITH_DIALECT
 from tuplewise.engine.errors import InputError, Wording, message, near_names
 from tuplewise.engine.options import SqlDialect
 
 __all__ = ["TARGETS", "WITH_DIALECT", "Exported", "export"]
 
-_HERE = "tuplewise.engine.contract.exports"
-TARGETS: dict[str, str] = {
-    "dbt": f"{_HERE}.dbt:export",
-    "deequ": f"{_HERE}.deequ:export",
-    "frictionless": f"{_HERE}.frictionless:export",
-    "gx": f"{_HERE}.great_expectations:export",
-    "pandera": f"{_HERE}.pandera:export_pandas",
-    "pandera-polars": f"{_HERE}.pandera:export_polars",
-    "pydeequ": f"{_HERE}.deequ:export_python",
-    "schema": f"{_HERE}.file_schema:export",
-    "soda": f"{_HERE}.soda:export",
-    "spark": f"{_HERE}.spark_filters:export",
-    "sql": f"{_HERE}.sql:export",
-}
-"""The targets, and the function of each: module:name, called with a contract and the name of one table or None."""
 DIALECT: SqlDialect = "spark"
-WITH_DIALECT = ("sql", "dbt", "soda")
-"""Targets whose functions take `dialect`, too."""
 
 
 def export(contract: Contract, to: str, table: str | None = None, dialect: SqlDialect = DIALECT) -> Exported:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tuplewise.engine.contract.contract import ContractRule
 from tuplewise.engine.contract.file import ContractFile
+from tuplewise.engine.contract.formats import FORMATS, OF_TEXT
 from tuplewise.engine.contract.forms import InclusionDependency, columns_of
 from tuplewise.engine.contract.imports.imported import Imported, content
 from tuplewise.engine.errors import InputError, message, near_names, number_of
@@ -16,16 +17,6 @@ from tuplewise.engine.options import Nulls
 
 __all__ = ["FORMATS", "Imported", "import_to", "read", "text_of"]
 
-_HERE = "tuplewise.engine.contract.imports"
-FORMATS: dict[str, str] = {
-    "dbt": f"{_HERE}.dbt:read",
-    "frictionless": f"{_HERE}.frictionless:read",
-    "pandera": f"{_HERE}.pandera:read",
-    "sql": f"{_HERE}.sql_ddl:read",
-}
-"""The formats, and the function that reads each: module:name, called with a path or an object."""
-_OF_TEXT = ("dbt", "sql")
-"""Formats whose functions are called with the text of a file and its name, and give a contract and notes."""
 NULLS: Nulls = "unknown"
 """Other tools leave rows with a null out."""
 
@@ -41,7 +32,7 @@ def read(source: Any, format_: str) -> Imported:
         raise InputError(message("format to import", format_, ", ".join(sorted(FORMATS)), near_names(format_, FORMATS)))
     module, _, name = FORMATS[format_].partition(":")
     reads = getattr(importlib.import_module(module), name)
-    if format_ in _OF_TEXT:
+    if format_ in OF_TEXT:
         contract, notes = reads(content(source), str(source))
         return Imported(str(source), list(contract.tables.values()), list(contract.rules), notes)
     found: Imported = reads(source)
