@@ -33,7 +33,9 @@ def known_columns(table: Any, options: LoadOptions) -> list[str] | None:
         names, name = _header(source, options), source.name
     else:
         kind = kind_of(table)
-        given = () if kind is None else table.schema.names if kind == "arrow" else table.columns
+        lazy = hasattr(table, "collect_schema")  # Polars warns where the columns of a lazy frame are asked for
+        frame = table.collect_schema().names() if lazy else getattr(table, "columns", ())
+        given = () if kind is None else table.schema.names if kind == "arrow" else frame
         names, name = [str(label) for label in given], "table"
     if not names:
         return None
