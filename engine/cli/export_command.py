@@ -59,7 +59,10 @@ def export(invocation: Invocation, /, contract: str, **given: Any) -> int:
     if to_folder:
         from tuplewise.engine.contract.exports.dbt import write_files
 
-        write_files(exported.text, Path(given["output"]))
+        others = write_files(exported.text, Path(given["output"]))
+        if others and not invocation.quiet:
+            said = "tests of no rule in this export are there; remove them if they are of an earlier one"
+            click.echo(f"tuplewise: note: {said}: {', '.join(others)}", err=True)
     else:
         output.write([exported.text], given["output"])
     if exported.left_out and not invocation.quiet:

@@ -71,10 +71,10 @@ def files_of(text: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def write_files(text: str, folder: Path) -> None:
+def write_files(text: str, folder: Path) -> list[str]:
     """Write the files of an export into the folder of a dbt project, all together or none.
 
-    The folder `tests/tuplewise` holds what exports wrote: tests of rules that are exported no more go.
+    Returns the other tests in `tests/tuplewise`: those of rules that are exported no more, and a user's own.
     """
     contents = {folder / path: content for path, content in files_of(text).items()}
     for path in contents:
@@ -82,9 +82,7 @@ def write_files(text: str, folder: Path) -> None:
     with files.replacing(list(contents)) as temporary:
         for path, content in zip(temporary, contents.values(), strict=True):
             path.write_text(content, encoding="utf-8")
-    for path in (folder / _TESTS).glob("*.sql"):
-        if path not in contents:
-            path.unlink()
+    return sorted(str(path) for path in (folder / _TESTS).glob("*.sql") if path not in contents)
 
 
 def _properties(contract: Contract, models: Mapping[str, Mapping[str | None, list[Any]]], refused: list[str]) -> str:
