@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import shutil
@@ -263,10 +264,16 @@ def _context(settings: Mapping[str, str], start_seconds: float | None) -> SparkC
 
 @contextlib.contextmanager
 def _ending_jvm(seconds: float | None) -> Iterator[threading.Event]:
-    """End the JVM that is started in this block after so many seconds; the event tells whether that happened."""
+    """End the JVM that is started in this block after so many seconds; the event tells whether that happened.
+
+    py4j writes what it meets when a JVM ends into the root logger; that is left out once it was ended here.
+    """
     import psutil
 
     before, given_up = set(psutil.Process().children()), threading.Event()
+
+    def is_wanted(record: logging.LogRecord) -> bool:
+        return not (given_up.is_set() and "py4j" in Path(record.pathname).parts)
 
     def end() -> None:
         given_up.set()
@@ -277,9 +284,11 @@ def _ending_jvm(seconds: float | None) -> Iterator[threading.Event]:
     timer = threading.Timer(seconds, end) if seconds is not None else None
     if timer is not None:
         timer.start()
+    logging.getLogger().addFilter(is_wanted)
     try:
         yield given_up
     finally:
+        logging.getLogger().removeFilter(is_wanted)
         if timer is not None:
             timer.cancel()
 

@@ -122,14 +122,15 @@ def _from_floats(values: np.ndarray[Any, Any], name: str) -> tuple[pa.Array, lis
 
 
 def _loses_by_type(series: pd.Series[Any]) -> bool:
-    """Whether Arrow would lose information by using the type of the first value: in mixtures of dates and timestamps,
-    of timestamps with and without zone, of bytes and text, and with nanoseconds."""
+    """Whether Arrow would lose information: in mixtures of dates and timestamps, or of bytes and text, whose type it
+    takes from the first value; of timestamps with a zone, whose offset it drops where PYARROW_IGNORE_TIMEZONE is set
+    (importing pandera or pyspark.pandas sets it); and of nanoseconds."""
     kinds = set()
     for value in series:
         if isinstance(value, dt.datetime):
-            kinds.add("instant" if value.tzinfo is None else "instant with a zone")
-            if getattr(value, "nanosecond", 0):
+            if value.tzinfo is not None or bool(getattr(value, "nanosecond", 0)):
                 return True
+            kinds.add("instant")
         elif isinstance(value, (dt.date, bytes, str)):
             kinds.add(type(value).__name__)
     return len(kinds) > 1
@@ -185,7 +186,8 @@ def _instants(values: list[Any], name: str) -> tuple[pa.Array, list[str]]:
     elif len({v.tzinfo is None for v in present}) > 1:
         notes.append(f"column {name!r} mixes timestamps with and without a zone: the latter are taken as UTC")
     if not fine:
-        return pa.array([None if v is None else v.to_pydatetime() for v in zoned], pa.timestamp("us", tz="UTC")), notes
+        in_utc = [None if v is None else v.tz_convert("UTC").to_pydatetime() for v in zoned]
+        return pa.array(in_utc, pa.timestamp("us", tz="UTC")), notes
     try:
         counts = [None if v is None else v.value for v in zoned]
     except OverflowError:

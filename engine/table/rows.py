@@ -251,6 +251,8 @@ def _typed(value: Any, type_: TypeName) -> pa.Array | None:
         values, misfits = parse(pa.array([value], pa.large_string()), type_)
     else:
         try:
+            if isinstance(value, datetime) and value.tzinfo is not None:
+                value = value.astimezone(UTC)  # Arrow drops other offsets where PYARROW_IGNORE_TIMEZONE is set
             array = pa.array([value], from_pandas=type_ != "double")
             if array.null_count:
                 return None

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tuplewise as tw
+from tuplewise.engine.spark.streams import callbacks_closed
 from tuplewise.stream import guard
 
 pytestmark = pytest.mark.spark
@@ -98,11 +99,10 @@ def test_a_stream_is_guarded(spark: Any, contract: Path, tmp_path: Path) -> None
     schema = spark.read.parquet(str(source)).schema
     stream = spark.readStream.schema(schema).parquet(str(source)).writeStream.foreachBatch(guarded)
     stream = stream.option("checkpointLocation", str(tmp_path / "marks"))
-    query = stream.trigger(availableNow=True).start()
-    query.awaitTermination()
-    pq.write_table(pa.table({"zip": [1, 1], "city": ["A", "B"]}), source / "2.parquet")
-    query = stream.trigger(availableNow=True).start()
-    query.awaitTermination()
+    with callbacks_closed(spark):
+        stream.trigger(availableNow=True).start().awaitTermination()
+        pq.write_table(pa.table({"zip": [1, 1], "city": ["A", "B"]}), source / "2.parquet")
+        stream.trigger(availableNow=True).start().awaitTermination()
     assert seen == [(0, False), (1, True)]
     assert kept == [2]
     assert sorted(path.name for path in quarantine.iterdir()) == ["batch=1"]

@@ -25,6 +25,7 @@ from tuplewise.engine.table import csv_scan
 from tuplewise.engine.table.arrow_text import count_spellings
 from tuplewise.engine.table.csv_scan import Dialect, TableExtent, scan_csv
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE
+from tuplewise.engine.table.rows import read_rows
 from tuplewise.engine.table.table import load
 from tuplewise.engine.table.text_types import decide
 
@@ -150,6 +151,16 @@ def test_days_and_instants_in_one_pandas_column_keep_their_hours() -> None:
         assert [n for n in relation.notes if "mixes dates and timestamps" in n] == list(relation.notes)
     aware = dt.datetime(2022, 7, 3, 2, tzinfo=dt.timezone(dt.timedelta(hours=2)))
     assert load(pd.DataFrame({"at": pd.Series([day, aware], dtype=object)})).codes.tolist() == [[0, 0]]
+
+
+def test_offsets_count_where_arrow_is_told_to_drop_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Importing pandera or pyspark.pandas sets this variable for the whole process."""
+    monkeypatch.setenv("PYARROW_IGNORE_TIMEZONE", "1")
+    zone = dt.timezone(dt.timedelta(hours=2))
+    values = [dt.datetime(2022, 7, 3, 2, tzinfo=zone), dt.datetime(2022, 7, 3, tzinfo=dt.UTC)]
+    assert load(pd.DataFrame({"at": pd.Series(values, dtype=object)})).codes.tolist() == [[0, 0]]
+    stamps = [[pd.Timestamp(value)] for value in values]
+    assert [row for (row,) in read_rows(stamps, ["at"], ["timestamp"])[0]] == [1_656_806_400_000_000] * 2
 
 
 @pytest.mark.parametrize(
