@@ -123,6 +123,20 @@ def collapse(
     return np.flatnonzero(first).astype(np.int32), ~alone[first]
 
 
+def collapse_weighted(
+    codes: NDArray[np.int32], columns: Sequence[int], device: Device
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """One row of each class of rows that are equal on `columns`, int32, ascending, and how many rows its class has,
+    int64. Nulls are equal to each other here."""
+    work = Work(codes, device)
+    alike = agreeing(work, start(work), [(c, c) for c in columns], keep_nulls=True)
+    weights = np.ones(work.rows, dtype=np.int64)
+    weights[alike.left] = 0
+    weights[alike.left[alike.left_offsets[:-1]]] = np.diff(alike.left_offsets)
+    rows = np.flatnonzero(weights).astype(np.int32)
+    return rows, weights[rows]
+
+
 def two_of_each(work: Work, columns: Sequence[int]) -> NDArray[np.int32]:
     """Two rows of each class of rows that are equal on `columns`, or the only one: int32, ascending.
 

@@ -47,6 +47,10 @@ class _ComparingTwin(Protocol):
         self, t: NDArray[np.int32], u: NDArray[np.int32], counting: bool
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]: ...
 
+    def of_weighted_rows(
+        self, weights: NDArray[np.int64], control: Control
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]: ...
+
 
 def _sorted(clues: NDArray[np.uint64], rows: NDArray[np.int32], pairs: int, complete: bool) -> NewClues:
     order = np.lexsort(clues.T[::-1])
@@ -60,8 +64,10 @@ class ComparableRows:
     orders.
     """
 
-    def __init__(self, twin: _ComparingTwin, layout: ClueLayout, device: Device, threads: int | None) -> None:
-        self._twin, self._layout, self._device, self._threads = twin, layout, device, threads
+    def __init__(
+        self, twin: _ComparingTwin, rows: int, layout: ClueLayout, device: Device, threads: int | None
+    ) -> None:
+        self._twin, self._rows, self._layout, self._device, self._threads = twin, rows, layout, device, threads
 
     def within(
         self,
@@ -123,6 +129,36 @@ class ComparableRows:
             return _sorted(clues, rows, 2 * len(t), True)
         return of_both_orders(clues, counts, self._layout, True, 2 * len(t), True)
 
+    def of_weighted_rows(
+        self,
+        weights: NDArray[np.int64],
+        *,
+        deadline: float | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> ClueSet:
+        """Compare all pairs of rows, where row i stands for weights[i] rows that are equal to it; marks no clue as met.
+
+        Parameters
+        ----------
+        weights : int64 array (rows,), 1 or more
+        deadline : `time.monotonic()` value
+
+        Returns
+        -------
+        ClueSet
+            All distinct clues, with counts of ordered pairs of different rows, those of equal rows too.
+
+        Notes
+        -----
+        Cost: as `within` for the pairs, with a count in a hash table for each. Runs on the CPU for every device: rows
+        that stand for many are few.
+        """
+        if weights.shape != (self._rows,) or weights.dtype != np.int64:
+            raise ValueError(f"weights: {weights.dtype} array of shape {weights.shape}; allowed: int64 ({self._rows},)")
+        control = Control(deadline, progress, self._threads)
+        clues, counts, complete = self._twin.of_weighted_rows(weights, control)
+        return of_both_orders(clues, counts, self._layout, True, 2 * int(counts.sum()), complete)
+
 
 def lay_out(
     codes: NDArray[np.int32],
@@ -167,4 +203,4 @@ def lay_out(
         from tuplewise.gpu_kernels.cpu.clues import ComparableRows as Rows
 
         twin = Rows(codes, layout, nulls == "unknown")
-    return ComparableRows(twin, layout, picked, threads)
+    return ComparableRows(twin, codes.shape[1], layout, picked, threads)

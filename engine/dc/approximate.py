@@ -5,8 +5,10 @@ are drawn at random. Candidates are the minimal sets that at most `most_in_sampl
 That bound is above E, so far that a constraint that holds is above it with a chance of at most FAILURE, for all
 constraints of the space together. Every candidate is then counted on the whole table:
 
-- where all pairs that agree on some columns were compared and counted, for all candidates with these equalities at once
-  (a violating pair agrees on them): one pass over their distinct clues;
+- where it names columns of few values only: rows that are equal on these columns are taken as one with a weight, and
+  all pairs of the few that are left are compared once;
+- where all pairs that agree on some columns were compared and counted: for all candidates with these equalities at once
+  (a violating pair agrees on them), by one pass over their distinct clues;
 - else alone, by the joins of rule checking.
 
 A candidate with more than B violations is refuted, and so is each of its subsets: what holds has a vertex outside. So
@@ -40,12 +42,13 @@ from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.dc.violations.detect import check_rules
 from tuplewise.engine.errors import LimitReached
-from tuplewise.engine.grouping import Work, agreeing, start
+from tuplewise.engine.grouping import Work, agreeing, collapse_weighted, start
 from tuplewise.engine.local_table import ESTIMATE_ROWS, count_agreeing
 from tuplewise.engine.loop import MOST_COLUMN_PAIRS
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.engine.table.relation import Relation
+from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.evidence import collect_clues
 from tuplewise.gpu_kernels.hitting import minimal_hitting_sets, mirrored, missed_weights
@@ -58,6 +61,8 @@ FEWEST_DRAWS, MOST_DRAWS = 2_000_000, 10_000_000
 SECONDS_A_ROW = 2.5e-6  # to compare the agreeing pairs of a column set: for each row, and for each pair
 SECONDS_A_PAIR = 5e-9
 SECONDS_A_CHECKED_ROW = 3e-7  # to check one candidate of the cheapest kind
+SECONDS_A_WEIGHTED_PAIR = 1e-8
+MOST_COMBINATIONS = 12_000  # of values of the columns of few values, in the rows that estimates come from
 CHECKED_AT_ONCE = 64
 
 
@@ -157,13 +162,24 @@ class Region:
 
     Attributes
     ----------
-    vertices : uint64 (words,), of the equalities
+    equalities : uint64 (words,), vertices of the equalities, which its sets contain
+    known : uint64 (words,), vertices that clues tell of; its sets contain no other
     edges, weights : uint64 (edges, words), int64 (edges,): the edge of each distinct clue, and its number of pairs
     """
 
-    vertices: NDArray[np.uint64]
+    equalities: NDArray[np.uint64]
+    known: NDArray[np.uint64]
     edges: Sets
     weights: NDArray[np.int64]
+
+    def apart(self, sets: Sets) -> tuple[Sets, Sets]:
+        """The sets whose violating pairs are all among the region's, and the others."""
+        inside = np.all((sets & self.equalities == self.equalities) & (sets & ~self.known == 0), axis=1)
+        return sets[inside], sets[~inside]
+
+    def violations(self, sets: Sets) -> NDArray[np.int64]:
+        """Number of pairs that violate each set of the region, int64 (sets,)."""
+        return missed_weights(sets, self.edges, self.weights)
 
 
 class _Search:
@@ -247,6 +263,11 @@ class _Search:
                 {"columns": [[names[c], names[c]] for c in columns], "pairs": pairs, "decided": decided}
                 for columns, pairs, decided in counts.column_sets
             ],
+            "few_values": {
+                "columns": [names[c] for c in counts.few],
+                "combinations": counts.combinations,
+                "decided": counts.decided_by_few,
+            },
             "validated": counts.checked,
             "violated": len(self._refuted),
             "undecided": self.open,
@@ -259,6 +280,8 @@ class ViolationCounts:
     Attributes
     ----------
     column_sets : columns, compared unordered pairs and counted sets of each region, in order
+    few, combinations : the columns of few values, and how many combinations of values they have
+    decided_by_few : number of sets that were counted on these combinations
     checked : number of sets that were counted alone
     """
 
@@ -266,8 +289,9 @@ class ViolationCounts:
         self._relation, self._vertices, self._device, self._run = relation, vertices, device, run
         self._options = vertices.space.options
         self._regions: list[Region] = []
+        self._collapsed: Region | None = None  # of the columns of few values
         self.column_sets: list[tuple[tuple[int, ...], int, int]] = []
-        self.checked = 0
+        self.checked = self.decided_by_few = 0
         # Equalities of two columns are left to checking: their groups are no sets of rows.
         same = [place for place, (a, b) in enumerate(vertices.column_pairs) if a == b]
         self._columns = {place: vertices.column_pairs[place][0] for place in same}
@@ -276,20 +300,49 @@ class ViolationCounts:
         chosen = np.random.default_rng(self._options.seed).permutation(relation.rows)[:ESTIMATE_ROWS]
         self._sample = np.ascontiguousarray(relation.codes[:, chosen].T)
         self._estimates: dict[int, float] = {}
+        self.few = self._columns_of_few_values()
+        self._classes = collapse_weighted(relation.codes, self.few, device)
+        self.combinations = len(self._classes[0])
+
+    def _columns_of_few_values(self) -> list[int]:
+        """Columns with few combinations of values in sampled rows: one at a time, that which adds fewest."""
+        few: list[int] = []
+        left = self._vertices.space.columns.tolist()
+        numbers = np.zeros(len(self._sample), dtype=np.int64)  # of each row's combination
+        while left:
+            counts = [len(np.unique(self._combined(numbers, column))) for column in left]
+            if min(counts) > MOST_COMBINATIONS:
+                break
+            few.append(left.pop(int(np.argmin(counts))))
+            numbers = np.unique(self._combined(numbers, few[-1]), return_inverse=True)[1]
+        return few
+
+    def _combined(self, numbers: NDArray[np.int64], column: int) -> NDArray[np.int64]:
+        """Keys of the combinations with one more column, of sampled rows."""
+        values = self._sample[:, column].astype(np.int64) + 1
+        return numbers * (int(values.max(initial=0)) + 1) + values
 
     def of(self, sets: Sets, lap: Callable[[str], None]) -> Any:
         """Yield portions of the sets, uint64 (k, words), with their violations, int64 (k,). Raises LimitReached."""
         yield from self._everything(sets)
         sets = sets[sets.any(axis=1)]
+        if self._collapsed is None and self._collapsing_pays(sets):
+            self._collapsed = self._collapse()
+            lap("exhaust")
+        if self._collapsed is not None:
+            inside, sets = self._collapsed.apart(sets)
+            self.decided_by_few += len(inside)
+            yield inside, self._collapsed.violations(inside)
         for region in self._regions:
-            inside, sets = _apart(sets, region.vertices)
-            yield inside, missed_weights(inside, region.edges, region.weights)
+            inside, sets = region.apart(sets)
+            yield inside, region.violations(inside)
         while (chosen := self._choose(sets)) is not None:
             region = self._compare(chosen)
-            inside, sets = _apart(sets, region.vertices)
+            self._regions.append(region)
+            inside, sets = region.apart(sets)
             columns, pairs = tuple(self._columns[place] for place in chosen), int(region.weights.sum()) // 2
             self.column_sets.append((columns, pairs, len(inside)))
-            yield inside, missed_weights(inside, region.edges, region.weights)
+            yield inside, region.violations(inside)
             lap("exhaust")
         for first in range(0, len(sets), CHECKED_AT_ONCE):
             some = sets[first : first + CHECKED_AT_ONCE]
@@ -300,6 +353,32 @@ class ViolationCounts:
         """The set of no vertex, which all pairs violate."""
         empty = sets[~sets.any(axis=1)]
         yield empty, np.full(len(empty), self._relation.rows * (self._relation.rows - 1), dtype=np.int64)
+
+    def _collapsing_pays(self, sets: Sets) -> bool:
+        """Whether comparing the combinations of columns of few values costs less than checking the sets about them."""
+        about = np.all(sets & ~self._vertices.about(self.few) == 0, axis=1)
+        checks = float(self._vertices.effort(sets[about]).sum()) * SECONDS_A_CHECKED_ROW * self._relation.rows
+        return checks > SECONDS_A_WEIGHTED_PAIR * self.combinations**2 / 2
+
+    def _collapse(self) -> Region:
+        """Count the clues of all pairs, on the columns of few values: of one row of each class of equal ones."""
+        codes = np.zeros_like(self._relation.codes)  # other columns are equal in all rows, and not known
+        codes[self.few] = self._relation.codes[self.few]
+        rows, weights = self._classes
+        order = np.lexsort(codes[:, rows][self.few[::-1]])  # neighbours then leave the same clues
+        rows, weights = rows[order], weights[order]
+        compared = lay_out(
+            np.ascontiguousarray(codes[:, rows]), self._vertices.space.layout, nulls=self._options.nulls,
+            device=self._device,
+        )  # fmt: skip
+        found = compared.of_weighted_rows(
+            weights, deadline=self._run.deadline, progress=self._run.stage(SEARCHING)
+        )
+        if not found.complete:
+            raise LimitReached(TIME_LIMIT)
+        assert found.counts is not None
+        edges, weights = self._vertices.weighted_edges_of(found.clues, found.counts)
+        return Region(self._vertices.equalities([]), self._vertices.about(self.few), edges, weights)
 
     def _choose(self, sets: Sets) -> tuple[int, ...] | None:
         """Places of the equalities whose agreeing pairs save most checks for their price; None where none saves."""
@@ -341,9 +420,7 @@ class ViolationCounts:
             raise LimitReached(TIME_LIMIT)
         assert found.counts is not None
         edges, weights = self._vertices.weighted_edges_of(found.clues, found.counts)
-        region = Region(self._vertices.equalities(list(chosen)), edges, weights)
-        self._regions.append(region)
-        return region
+        return Region(self._vertices.equalities(list(chosen)), self._vertices.every, edges, weights)
 
     def _check(self, rules: list[DenialConstraint]) -> NDArray[np.int64]:
         """Count each rule alone, by rule checking: violating ordered pairs."""
@@ -356,9 +433,3 @@ class ViolationCounts:
             found[i] = rule.violating_pairs * (self._relation.rows - 1 if rule.one_row else 1)
         self.checked += len(rules)
         return found
-
-
-def _apart(sets: Sets, vertices: NDArray[np.uint64]) -> tuple[Sets, Sets]:
-    """The sets that contain some vertices, and the others."""
-    inside = np.all(sets & vertices == vertices, axis=1)
-    return sets[inside], sets[~inside]

@@ -92,6 +92,11 @@ class Vertices:
         alone: NDArray[np.bool_] = ~np.any(sets & self._across, axis=1)
         return alone
 
+    def about(self, columns: Sequence[int]) -> NDArray[np.uint64]:
+        """Vertices of the groups that compare some columns only, uint64 (words,)."""
+        groups = np.isin(self.space.left, columns) & np.isin(self.space.right, columns)
+        return self._mask(np.flatnonzero(groups[self.wanted.group]).tolist())
+
     def equalities(self, places: list[int]) -> NDArray[np.uint64]:
         """Vertices of the equalities of some column pairs, uint64 (words,)."""
         return np.asarray(np.bitwise_or.reduce(self.equality[places], axis=0, initial=np.uint64(0)))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu import cluster_pairs, new_clues
+from tuplewise.gpu_kernels.cpu import cluster_pairs, new_clues, weighted_pairs
 from tuplewise.gpu_kernels.cpu.cluster_pairs import SMALL_ROWS, WORD, Rows
 from tuplewise.gpu_kernels.cpu.seen_keys import LANES, Lanes, Log
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
@@ -171,6 +171,33 @@ class ComparableRows:
         distinct, counts = merge_clues(wide, np.ones(len(wide), dtype=np.int64))
         return self._decoded(distinct), np.zeros((0, 2), dtype=np.int32), counts
 
+    def of_weighted_rows(
+        self, weights: NDArray[np.int64], control: Control
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
+        """Distinct clues of all unordered pairs of rows where row i stands for weights[i] equal ones, the number of
+        pairs that leave each, int64 (clues,), and whether all pairs were compared."""
+        blocks = -(-len(weights) // LANES)
+        tables: list[list[Any]] = []
+
+        def make_worker() -> Callable[[int], None]:
+            lanes = _new_lanes(self._rows.table.shape[1], self._terms.words)
+            table: list[Any] = [np.zeros((1 << 12, self._wide_words), np.uint64), np.zeros(1 << 12, np.int64), 0]
+            tables.append(table)
+
+            def work(block: int) -> None:
+                table[:] = weighted_pairs.count_blocks(self._rows, weights, block, block + 1, lanes, *table)
+
+            return work
+
+        complete = run_tasks([float(block + 1) for block in range(blocks)], make_worker, control)
+        several = np.flatnonzero(weights > 1).astype(np.int32)  # pairs of equal rows
+        own = np.zeros((self._terms.words, len(several)), dtype=np.uint32)
+        cluster_pairs.keys_of_pairs(self._rows, several, several, own)
+        keys = [_widened(own.T), *(found[counts > 0] for found, counts, _ in tables)]
+        pairs = [weights[several] * (weights[several] - 1) // 2, *(counts[counts > 0] for _, counts, _ in tables)]
+        distinct, totals = merge_clues(np.concatenate(keys), np.concatenate(pairs))
+        return self._decoded(distinct), totals, complete
+
     def _collect(self, states: list[_Thread]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Clues, with their mirrors, of the logged keys that no earlier call returned."""
         logs = [state.log for state in states]
@@ -214,17 +241,21 @@ class ComparableRows:
         return keys
 
 
+def _new_lanes(columns: int, words: int) -> Lanes:
+    return Lanes(
+        codes=np.zeros((columns, 2 * LANES), dtype=np.int32),
+        keys=np.zeros((words, LANES), dtype=np.uint32),
+        valid=np.zeros(LANES, dtype=np.uint32),
+        rows=np.zeros(2 * LANES, dtype=np.int32),
+        hashes=np.zeros(LANES, dtype=np.uint32),
+    )
+
+
 class _Thread:
     """Working memory of one thread, and the keys that it found."""
 
     def __init__(self, columns: int, words: int, wide_words: int) -> None:
-        self.lanes = Lanes(
-            codes=np.zeros((columns, 2 * LANES), dtype=np.int32),
-            keys=np.zeros((words, LANES), dtype=np.uint32),
-            valid=np.zeros(LANES, dtype=np.uint32),
-            rows=np.zeros(2 * LANES, dtype=np.int32),
-            hashes=np.zeros(LANES, dtype=np.uint32),
-        )
+        self.lanes = _new_lanes(columns, words)
         self.log = Log(
             keys=np.zeros((1 << 12, wide_words), dtype=np.uint64),
             rows=np.zeros((1 << 12, 2), dtype=np.int32),

@@ -29,10 +29,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from dc_tables import encode, random_table
 
 TABLES = 30
-EVERY_WAY: dict[str, dict[str, float]] = {  # prices that make one way of counting the usual one
-    "by price": {},
-    "regions": {"SECONDS_A_CHECKED_ROW": 1e3},
-    "checks": {"SECONDS_A_ROW": 1e6, "CHECKED_AT_ONCE": 3},
+EVERY_WAY: dict[str, tuple[dict[str, float], set[str]]] = {  # prices, and the ways of counting that they lead to
+    "mixed": (
+        {"SECONDS_A_WEIGHTED_PAIR": 0.0, "MOST_COMBINATIONS": 5, "SECONDS_A_ROW": 1e-6},
+        {"few", "column_sets", "validated"},
+    ),
+    "regions": ({"SECONDS_A_CHECKED_ROW": 1e3, "MOST_COMBINATIONS": 0}, {"column_sets"}),
+    "checks": ({"SECONDS_A_ROW": 1e6, "CHECKED_AT_ONCE": 3, "MOST_COMBINATIONS": 0}, {"validated"}),
 }
 
 
@@ -81,9 +84,10 @@ def always_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("way", EVERY_WAY)
 @pytest.mark.parametrize("block", [*range(4), *(pytest.param(b, marks=pytest.mark.slow) for b in range(4, 40))])
 def test_the_search_finds_what_all_pairs_say(block: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in EVERY_WAY[way].items():
+    prices, ways = EVERY_WAY[way]
+    for name, value in prices.items():
         monkeypatch.setattr(approximate, name, value)
-    counted: dict[str, int] = {"column_sets": 0, "validated": 0, "violated": 0, "constraints": 0}
+    counted: dict[str, int] = {"column_sets": 0, "validated": 0, "violated": 0, "constraints": 0, "few": 0}
     for case in range(TABLES):
         rng = random.Random(f"{block}, {case}")
         relation, options = relation_of(rng), options_of(rng)
@@ -97,10 +101,12 @@ def test_the_search_finds_what_all_pairs_say(block: int, way: str, monkeypatch: 
         counted["violated"] += found.search["violated"]
         counted["validated"] += found.search["validated"]
         counted["column_sets"] += len(found.search["column_sets"])
+        counted["few"] += found.search["few_values"]["decided"]
     assert counted["constraints"] > TABLES
     assert counted["violated"] > TABLES
-    assert (counted["column_sets"] > 0) == (way != "checks")
-    assert (counted["validated"] > 0) == (way != "regions")
+    used = {name for name in ("few", "column_sets", "validated") if counted[name]}
+    assert used <= ways
+    assert len(used) >= min(2, len(ways))
 
 
 def test_constraints_at_the_very_bound() -> None:
