@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TEXT = ("carrier", "tailnum", "origin", "dest", "flight")
 NUMBERS = ("month", "day", "dep_time", "arr_time", "dep_delay", "arr_delay", "air_time", "distance")
+MILLION = 1_000_000
 GROWTH_ROWS = (250_000, 500_000, 1_000_000, 2_000_000, 4_000_000)
 SEED = 2
 
@@ -45,9 +46,7 @@ def measure_search(case: Case, path: Path, warm_runs: int) -> Measurement:
     """Discovery by the algorithm of the case."""
     from tuplewise.engine.options import DcDiscoverOptions
 
-    options = DcDiscoverOptions(
-        cross_columns=case.parameters["cross_columns"], algorithm=case.parameters["algorithm"], device="cpu"
-    )
+    options = DcDiscoverOptions(**case.parameters, device="cpu")
     measured, found = timed_discovery(case, path, options, warm_runs)
     search: dict[str, Any] = dict(found.search or {})
     search["column_sets"] = len(search.get("column_sets", ()))
@@ -97,5 +96,15 @@ SLOW_HYBRID_CASES = (
         measure_search,
         {"cross_columns": False, "algorithm": "hybrid"},
         warm_runs=0,
+    ),
+    *(
+        Case(
+            f"dc_error/tax-1000000-{error}",
+            _tax(MILLION, 0.001),
+            measure_search,
+            {"cross_columns": False, "algorithm": "hybrid", "max_predicates": 4, "error": error},
+            warm_runs=1,
+        )
+        for error in ("1e-6", "1e-4")
     ),
 )
