@@ -15,7 +15,7 @@ from tuplewise.spark_conf.plugin import PLUGIN_VERSION
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-TARGETS = "help setup demo lint types test test-sim test-spark test-gpu wheel ci bench".split()
+TARGETS = "help setup demo lint types test test-sim test-spark test-gpu wheel docs ci bench".split()
 
 
 @pytest.mark.parametrize("name", ["engine", "gpu_kernels", "spark_conf"])
