@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dbt kernels demo lint types test test-sim test-spark test-readers test-cluster test-gpu wheel image readme options docs ci bench
+.PHONY: help setup dbt kernels demo lint types test test-sim test-spark test-readers test-cluster test-gpu wheel image readme pages docs ci bench
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -84,8 +84,11 @@ readme: setup  ## the numbers and the first command of the README, from a clean 
 	$(BIN)/python -m benchmarks.report --check
 	.ci/clean_demo
 
-options: setup  ## rewrite the page of options, docs/reference/options.md, from their declarations
+pages: setup  ## rewrite the pages of docs/reference that are made of declarations, and the outputs of notebooks
 	$(BIN)/python -m tools.options_page
+	$(BIN)/python -m tools.command_page
+	$(BIN)/python -m tools.json_page
+	$(BIN)/python -m tools.notebooks
 
 docs: setup  ## build the documentation into build/site; a broken link or reference is an error
 	$(PIP) -e '.[docs]'

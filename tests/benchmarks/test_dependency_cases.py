@@ -1,4 +1,4 @@
-"""The cases of order dependencies, FDs and keys at a small scale, their peers, and what the README says of them."""
+"""The cases of order dependencies, FDs and keys at a small scale, their peers, and what the page says of them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_groups_say_what_is_looked_for(tmp_path: Path) -> None:
     assert (kinds["fd/flights"], kinds["key/flights"]) == ({"constant"}, {"key"})
 
 
-# ---------------------------------------------------------------- the README
+# ---------------------------------------------------------------- the page of benchmarks
 
 
 def record(case: str, implementation: str = "tuplewise", **changes: Any) -> dict[str, Any]:
