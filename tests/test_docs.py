@@ -115,3 +115,14 @@ def test_links_lead_somewhere(name: str) -> None:
 def test_every_page_is_in_the_navigation() -> None:
     named = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
     assert named == set(PAGES)
+
+
+def test_code_cites_pages_that_are_there() -> None:
+    folders = ("engine", "gpu_kernels", "spark_conf", "src/tuplewise", "tests", "tools", "benchmarks")
+    modules = {path for name in folders for path in (ROOT / name).rglob("*.py")}
+    cited = {(path, page) for path in modules for page in re.findall(r"[\w/.-]+\.md\b", path.read_text("utf-8"))}
+    pages = {(path, page) for path, page in cited if "docs/" in page or page in ("semantics.md", "interface.md")}
+    assert len(pages) > 8
+    for path, page in sorted(pages):
+        if path != Path(__file__):
+            assert (ROOT / page).exists(), f"{path.relative_to(ROOT)} cites {page}, which isn't there"

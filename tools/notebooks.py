@@ -49,7 +49,10 @@ def executed(notebook: dict[str, Any]) -> dict[str, Any]:
 
 def _run(source: str, names: dict[str, Any], name: str) -> str:
     tree = ast.parse(source, name)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    end = tree.body[-1] if tree.body else None
+    last = end if isinstance(end, ast.Expr) else None
+    if last is not None:
+        tree.body.pop()
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(tree, name, "exec"), names)
