@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import dependency_peers, duckdb_peer, ind_peers, peer, records
@@ -19,6 +20,7 @@ from benchmarks.report_cells import alignment, megabytes, peer_of, peer_seconds,
 from benchmarks.report_checks import SHOWN_CHECKS, check_sentences, check_table
 from benchmarks.report_cluster import ON_CLUSTER, cluster_sentences
 from benchmarks.report_dc_state import DC_STATES, dc_state_sentences, dc_state_tables
+from benchmarks.report_gpu import GPU_RESULTS, gpu_table
 from benchmarks.report_hybrid import SEARCHES, hybrid_sentences, hybrid_table
 from benchmarks.report_ind import INCLUSIONS, inclusion_sentences, inclusion_table
 from benchmarks.report_od import SHOWN_DEPENDENCIES, dependency_sentences, dependency_tables
@@ -66,7 +68,7 @@ DESBORDANTE = {
 }
 
 
-def figures(everything: list[Record]) -> str:
+def figures(everything: list[Record], on_gpus: Sequence[Record] = ()) -> str:
     """The Markdown of the page, from the newest record of each case."""
     chapters = {
         "Machine and versions": [_circumstances],
@@ -82,6 +84,8 @@ def figures(everything: list[Record]) -> str:
         written = [text for part in parts if (text := part(everything))]
         if written:
             said += [f"## {title}", *written]
+    if table := gpu_table(list(on_gpus)):
+        said += ["## On a GPU", table]
     return "\n\n".join(said)
 
 
@@ -235,7 +239,7 @@ def wanted(everything: list[Record], readme: Path = README, page: Path = PAGE, c
     """What the README, the page and the chart shall say."""
     return {
         readme: with_figures(readme.read_text(encoding="utf-8"), speed_table(everything)),
-        page: with_figures(page.read_text(encoding="utf-8"), figures(everything)),
+        page: with_figures(page.read_text(encoding="utf-8"), figures(everything, records.read(GPU_RESULTS))),
         chart: speed_chart(everything),
     }
 

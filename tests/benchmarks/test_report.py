@@ -13,6 +13,7 @@ from benchmarks.cluster_cases import ONE_THREAD
 from benchmarks.report_cells import peer_of
 from benchmarks.report_checks import CHECKS, CHECKS_BESIDE, LISTINGS, SHOWN_CHECKS, check_sentences, check_table
 from benchmarks.report_cluster import ON_CLUSTER, cluster_sentences
+from benchmarks.report_gpu import gpu_table
 from benchmarks.report_speed import SPEEDS, speed_chart, speed_table
 
 
@@ -125,3 +126,15 @@ def test_all_that_is_shown_is_a_case() -> None:
     assert {case for case, *_ in SPEEDS} <= set(CASES)
     assert set(SHOWN_CHECKS) == set(CHECKS) | set(LISTINGS) | set(CHECKS_BESIDE) <= set(CASES)
     assert {name for name in CASES if name.startswith("check/")} == set(SHOWN_CHECKS)
+
+
+def test_gpus_stand_beside_the_cores_of_their_machine() -> None:
+    case = "gpu_refine/tax-key-grouping"
+    gpu = record(case, "cuda", device="cuda:0 NVIDIA H200")
+    cpu = record(case, "cpu", device="cpu: Xeon, 16 cores", warm_seconds=[5.0])
+    lines = gpu_table([gpu, cpu]).splitlines()
+    assert lines[0] == "Kernels on NVIDIA H200 beside Xeon, 16 cores:"
+    assert lines[4:] == ["| group rows by a key | 1,000,000 | 2.0 s | 5.0 s | 2.5 x |"]
+    with pytest.raises(ValueError, match="tax-key-grouping: not the same run, or not the same answer"):
+        gpu_table([gpu, {**cpu, "answer": {"digest": "b"}}])
+    assert gpu_table([gpu]) == ""
