@@ -126,3 +126,25 @@ def test_code_cites_pages_that_are_there() -> None:
     for path, page in sorted(pages):
         if path != Path(__file__):
             assert (ROOT / page).exists(), f"{path.relative_to(ROOT)} cites {page}, which isn't there"
+
+
+def test_commands_of_a_shell_name_what_is_there() -> None:
+    """What installs, builds or measures isn't run, but its targets, modules and files are there."""
+    targets = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    texts = [*PAGES.values(), *((ROOT / name).read_text("utf-8") for name in ("README.md", "CONTRIBUTING.md"))]
+    given = [block.replace("\\\n", "") for text in texts for block in blocks("sh", text)]
+    lines = [line for block in given for line in block.splitlines() if line.strip()]
+    assert len(lines) > 10
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        if words[0] == "make":
+            assert words[1] in targets, line
+        elif words[:2] == ["python", "-m"]:
+            assert ROOT.joinpath(*words[2].split(".")).with_suffix(".py").exists(), line
+        elif words[:2] == ["pip", "install"]:
+            assert set(re.findall(r"\w+", "".join(re.findall(r"\[(.*)\]", line)))) <= set(extras), line
+        elif words[:2] == ["docker", "build"]:
+            assert (ROOT / words[words.index("-f") + 1]).exists(), line
+        else:
+            assert words[0] == "docker" or words[0].startswith("SPARK_WORKER_OPTS="), line
