@@ -238,6 +238,14 @@ def first_missed(sets: NDArray[np.uint64], edges: NDArray[np.uint64]) -> NDArray
     return np.asarray(hitting_missed.first_missed(np.ascontiguousarray(sets), np.ascontiguousarray(edges)))
 
 
+def missed_weights(
+    sets: NDArray[np.uint64], edges: NDArray[np.uint64], weights: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Total weight of the edges that each set does not hit: int64 (sets,). Cost: sets times edges times words."""
+    arrays = (np.ascontiguousarray(sets), np.ascontiguousarray(edges), np.ascontiguousarray(weights, dtype=np.int64))
+    return np.asarray(hitting_missed.missed_weights(*arrays))
+
+
 def mirrored(sets: NDArray[np.uint64], mirror: NDArray[np.integer[Any]]) -> NDArray[np.uint64]:
     """The sets with each atom replaced by its mirror."""
     result = np.zeros_like(sets)

@@ -44,8 +44,7 @@ from tuplewise.gpu_kernels.words import ClueLayout
 
 WITNESSES = 64  # violating pairs returned for a violated candidate
 CACHED_GROUPINGS = 8
-# Effort of a validation, in units of a validation with at most two inequalities (`DcCandidates._effort`).
-TREE_LEVELS = 8.0  # factor of the third and each further inequality: half of the bits of a rank
+# Effort of a validation, in the unit of `Vertices.effort`.
 EASY_EFFORT = 4.0  # above this, candidates are decided by listing the pairs that satisfy a part of the predicates
 MOST_EFFORT = 8.0  # cost of that listing
 ROWS_A_COMBINATION = 4  # rows per combination of a candidate's values above which collapsing pays
@@ -332,20 +331,8 @@ class DcCandidates:
         return constraints_of(sets, np.zeros(len(sets), dtype=np.int64), complete, self._space, rows)
 
     def _effort(self, sets: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """Cost of checking each set, in checks of at most two inequalities: float64 (sets,), at most MOST_EFFORT.
-
-        effort = TREE_LEVELS ** max(0, i - 2) * 2 ** max(0, min(n, n + i - 1)) with i inequalities and n non-equalities.
-        Each inequality beyond two is a range tree, with levels for the bits of a rank. Each non-equality doubles the
-        terms of inclusion and exclusion; without inequalities, one non-equality is free.
-        """
-        predicates, _ = self._vertices.predicates_of(sets)
-        operators = np.where(predicates >= 0, self._space.predicate_operator[predicates], 0)
-        inequalities = np.count_nonzero(operators >= 2, axis=1)
-        unequals = np.count_nonzero(operators == 1, axis=1)
-        effort: NDArray[np.float64] = TREE_LEVELS ** np.maximum(0, inequalities - 2.0) * 2.0 ** np.maximum(
-            0, np.minimum(unequals, unequals + inequalities - 1)
-        )
-        return np.asarray(np.minimum(effort, MOST_EFFORT))
+        """Cost of deciding each set, in checks of at most two inequalities: float64 (sets,), at most MOST_EFFORT."""
+        return np.minimum(self._vertices.effort(sets), MOST_EFFORT)
 
     def _decided_by_comparing(self, sets: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Whether each set contains the equalities of an exhausted set, or is about one row."""

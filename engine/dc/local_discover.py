@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from tuplewise.engine.dc import estimate, hybrid, workload
+from tuplewise.engine.dc import approximate, estimate, hybrid, workload
 from tuplewise.engine.dc.discovery import DcDiscovery, discovery_of
 from tuplewise.engine.dc.evidence import ComparePairs, collect_evidence
 from tuplewise.engine.dc.found import OTHERS_MISSING, FoundConstraints, implied_by_missing
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
-from tuplewise.engine.dc.predicate import PredicateSpace, given_space, space_to_search
+from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, given_space, space_to_search
 from tuplewise.engine.errors import LimitReached, Wording, joined
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.placement import available_bytes
@@ -41,7 +41,7 @@ def discover_here(
     clock.lap("space")
     work = workload.estimate(relation, space, device.kind, None if comparing is None else comparing.slots)
     available = available_bytes()
-    algorithm, reason = workload.choose_algorithm(work, relation.rows, options, available)
+    algorithm, reason = workload.choose_algorithm(work, relation.rows, options, available, comparing is not None)
     sampled = options.sample_pairs is not None and relation.rows > 1
     if relation.rows > 1 and algorithm == "evidence" and not sampled:
         workload.refuse_hopeless(work, relation, options, available)
@@ -50,17 +50,20 @@ def discover_here(
     clock.lap("estimate")
     if sampled:
         algorithm, reason = "evidence", "a sample of pairs was asked for"
-    find = estimate.find if sampled else _search_of(algorithm, comparing)
+    find = estimate.find if sampled else _search_of(algorithm, options, relation.rows, comparing)
     found = find(relation, space, device=device, run=run, lap=clock.lap)
     if found.reached is not None and found.pairs_missing:
         found = replace(found, reached=joined((found.reached, workload.what_would_do(work, options)), ". "))
     return discovery_of(relation, options, space, found, algorithm, reason, device.described, device.reason, clock)
 
 
-def _search_of(algorithm: str, comparing: ComparePairs | None) -> Callable[..., FoundConstraints]:
+def _search_of(
+    algorithm: str, options: DcDiscoverOptions, rows: int, comparing: ComparePairs | None
+) -> Callable[..., FoundConstraints]:
     """The search function of an algorithm, which finds the constraints of a relation in a space."""
     if algorithm == "hybrid":
-        return hybrid.find
+        exact = allowed_violations(options.error, rows * (rows - 1)) == 0
+        return hybrid.find if exact else approximate.find
     if algorithm == "evidence":
         return partial(_find_by_evidence, comparing=comparing)
     from tuplewise.engine.published import hydra

@@ -19,6 +19,7 @@ from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, 
 from tuplewise.gpu_kernels.words import ACROSS, mask_words, merge_clues
 
 Sets = NDArray[np.uint64]  # (sets, words): vertex v is bit v % 64 of word v // 64
+TREE_LEVELS = 8.0  # factor of the third and each further inequality of a check: half of the bits of a rank
 
 
 class Vertices:
@@ -30,6 +31,7 @@ class Vertices:
     wanted : conditions on hitting sets that are constraints: the group of each vertex, its mirror, and so on
     column_pairs : column pairs of the space's equalities of t with u, in order
     equality : uint64 (column pairs, words), the vertices of each equality
+    every : uint64 (words,), all vertices
     """
 
     def __init__(self, space: PredicateSpace) -> None:
@@ -41,6 +43,7 @@ class Vertices:
         self.count = self.wanted.atoms
         self.words = mask_words(self.count)
         across = np.flatnonzero(space.scope == ACROSS)
+        self.every = self._mask(list(range(self.count)))
         self.column_pairs = [(int(space.left[g]), int(space.right[g])) for g in across]
         # Vertices of each equality: all outcomes but EQUAL of its group, or its predicate `==`.
         self.equality = np.zeros((len(across), self.words), dtype=np.uint64)
@@ -134,6 +137,20 @@ class Vertices:
     def predicates_of(self, sets: Sets) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Predicate numbers of each set, int32 (sets, width) padded with -1, and their count, int32 (sets,)."""
         return read_sets(sets, self.space, self.by_atom)
+
+    def effort(self, sets: Sets) -> NDArray[np.float64]:
+        """Cost of checking each set, in checks of at most two inequalities: float64 (sets,).
+
+        effort = TREE_LEVELS ** max(0, i - 2) * 2 ** max(0, min(n, n + i - 1)) with i inequalities and n non-equalities.
+        Each inequality beyond two is a range tree, with levels for the bits of a rank. Each non-equality doubles the
+        terms of inclusion and exclusion; without inequalities, one non-equality is free.
+        """
+        predicates, _ = self.predicates_of(sets)
+        operators = np.where(predicates >= 0, self.space.predicate_operator[predicates], 0)
+        inequalities = np.count_nonzero(operators >= 2, axis=1)
+        unequals = np.count_nonzero(operators == 1, axis=1)
+        terms = np.maximum(0, np.minimum(unequals, unequals + inequalities - 1))
+        return np.asarray(TREE_LEVELS ** np.maximum(0, inequalities - 2.0) * 2.0**terms)
 
     def rules(self, sets: Sets) -> list[DenialConstraint]:
         """Constraints of sets of vertices."""

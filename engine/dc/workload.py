@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
 from typing import Literal
 
 import numpy as np
@@ -28,7 +27,8 @@ _HYBRID = "compares pairs that agree on chosen column sets, validates the rest"
 # Seconds per row that all pairs must take before choosing among them surely pays (benchmarks, group `dc_hybrid`: the
 # search takes far less on large tables, but up to this on tables of some 80,000 rows with many constraints).
 _WORTH_SECONDS_A_ROW = 5e-5
-_SECONDS_PER_DRAW = 5e-7  # for 16 comparisons: a random pair counted in both orders
+# The same with an error, where the search counts what it compares.
+_WORTH_SECONDS_A_COUNTED_ROW = 1e-4
 _SECONDS_PER_PAIR = {"cpu": 2.5e-9, "cuda": 2e-11}  # for 16 comparisons, on one core or one device
 
 
@@ -70,9 +70,9 @@ def estimate(relation: Relation, space: PredicateSpace, device_kind: str, slots:
 
 
 def choose_algorithm(
-    work: Workload, rows: int, options: DcDiscoverOptions, available_bytes: int
+    work: Workload, rows: int, options: DcDiscoverOptions, available_bytes: int, elsewhere: bool = False
 ) -> tuple[Literal["evidence", "hybrid", "hydra"], str]:
-    """Choose the algorithm, with the reason."""
+    """Choose the algorithm, with the reason. `elsewhere`: whether pairs are compared in other processes."""
     if rows < 2:
         return "evidence", "there are no pairs of rows to choose from"
     if options.algorithm == "hydra":
@@ -81,9 +81,10 @@ def choose_algorithm(
         return "evidence", "asked for: compares all pairs of rows once"
     if options.algorithm == "hybrid":
         return "hybrid", f"asked for: {_HYBRID}"
-    if options.error > 0:
-        return "evidence", "auto: compares all pairs of rows once, since approximate constraints need their counts"
-    worth = rows * max(1.0, work.comparisons / 16) * _WORTH_SECONDS_A_ROW
+    if options.error > 0 and (elsewhere or options.error_measure == "lift"):
+        return "evidence", "auto: compares all pairs of rows once, since the error needs their counts"
+    a_row = _WORTH_SECONDS_A_COUNTED_ROW if options.error > 0 else _WORTH_SECONDS_A_ROW
+    worth = rows * max(1.0, work.comparisons / 16) * a_row
     about = f"all {work.ordered_pairs:,} pairs would take about {_duration(work.evidence_seconds)}"
     if work.evidence_bytes > (available_bytes if options.memory_limit is None else options.memory_limit):
         return "hybrid", f"auto: {_HYBRID}; the evidence of all pairs would not fit into memory"
@@ -111,7 +112,7 @@ def refuse_hopeless(work: Workload, relation: Relation, options: DcDiscoverOptio
             f"{work.evidence_seconds / 3600:,.0f} hours here"
         )
         text = "Look at fewer rows ({rows}), say how long it may take ({time_limit}), or {}"
-        hint = Wording(text, _another_way(work, options))
+        hint = Wording(text, _another_way(options))
         raise InputError(message(what, allowed=f"{MOST_SECONDS / 3600:.0f} hours without a limit", hint=hint))
     limit = available_bytes if options.memory_limit is None else min(options.memory_limit, available_bytes)
     if work.evidence_bytes > limit:
@@ -120,39 +121,21 @@ def refuse_hopeless(work: Workload, relation: Relation, options: DcDiscoverOptio
             f"{_gib(work.evidence_bytes)}"
         )
         text = "Choose columns ({columns}, {exclude}) or fewer rows ({rows}), or {}"
-        hint = Wording(text, _another_way(work, options))
+        hint = Wording(text, _another_way(options))
         raise InputError(message(what, allowed=f"{_gib(limit)} of memory", hint=hint))
 
 
 def what_would_do(work: Workload, options: DcDiscoverOptions) -> str:
     """Text with the time for comparing all pairs, and another way to find constraints."""
     text = "All pairs take about {} here; or {}"
-    return Wording(text, _duration(work.evidence_seconds), _another_way(work, options))
+    return Wording(text, _duration(work.evidence_seconds), _another_way(options))
 
 
-def _another_way(work: Workload, options: DcDiscoverOptions) -> str:
-    """Text on finding constraints without comparing all pairs: few pairs for exact constraints, a sample for others."""
-    if options.error == 0:
-        return Wording("compare few pairs ({algorithm})", algorithm="hybrid")
-    pairs = sample_size(options.error)
-    seconds = pairs * max(1.0, work.comparisons / 16) * _SECONDS_PER_DRAW
-    text = "estimate g1 from a sample: {sample_pairs} are drawn in about {} s"
-    return Wording(text, f"{max(1.0, seconds):,.0f}", sample_pairs=pairs)
-
-
-def sample_size(error: Decimal) -> int:
-    """Number of pairs to estimate g1 near the error to about a tenth; 10**6 to 10**8, rounded up to one digit.
-
-    Some 400 of these pairs then violate a constraint at the error, twenty times their standard deviation.
-
-    Examples
-    --------
-    >>> sample_size(Decimal("0.01")), sample_size(Decimal("0.00003")), sample_size(Decimal("1e-9"))
-    (1000000, 20000000, 100000000)
-    """
-    wanted = min(max(400 / error, Decimal(10**6)), Decimal(10**8))
-    digit = Decimal(1).scaleb(wanted.adjusted())
-    return int((wanted / digit).to_integral_value(ROUND_CEILING) * digit)
+def _another_way(options: DcDiscoverOptions) -> str:
+    """Text on finding constraints without comparing all pairs."""
+    if options.error > 0 and options.error_measure == "lift":
+        return Wording("bound the share of violating pairs ({error_measure})", error_measure="g1")
+    return Wording("compare few pairs ({algorithm})", algorithm="hybrid")
 
 
 def _limited(options: DcDiscoverOptions) -> bool:

@@ -190,9 +190,9 @@ def test_usage_errors(argv: list[str], message: str, capsys: pytest.CaptureFixtu
             "sep: 'ab'; allowed: one character that ends no line; rows: -1; allowed: 0 or more; error: '-1'",
         ),
         (
-            ["--algorithm", "hybrid", "--error", "0.01"],
-            "algorithm with error above 0: 'hybrid'; allowed: 'auto' or 'evidence'. Leave the algorithm out, or "
-            "estimate g1 from a sample: --sample-pairs N",
+            ["--algorithm", "hydra", "--error", "0.01"],
+            "algorithm with error above 0: 'hydra'; allowed: 'auto', 'evidence' or 'hybrid'. Hydra finds exact "
+            "constraints",
         ),
         (
             ["--algorithm", "hydra", "--sample-pairs", "5", "--seed", "-1"],

@@ -156,7 +156,5 @@ def test_hints_name_options_as_python_does() -> None:
     wide = pd.DataFrame({f"c{i}": ["1", "2"] for i in range(300)})
     with pytest.raises(tw.InputError, match=r"\(columns, exclude\), or set max_predicates or time_limit$"):
         tw.discover_dcs(wide, device="cpu")
-    with pytest.raises(tw.InputError, match=r"estimate g1 from a sample: sample_pairs=N$"):
-        tw.discover_dcs(TABLE, algorithm="hybrid", error=0.1)
     with pytest.raises(tw.RuleError, match=r"Read both as text: types=\{'a': 'text'\}"):
         tw.check(pd.DataFrame({"a": [1], "b": ["x"]}), "not(t.a == u.b)", device="cpu")

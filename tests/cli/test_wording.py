@@ -156,17 +156,11 @@ FAILURES: dict[str, Failure] = {
         "Leave the type out, or name the text that means null: --null-token",
     ),
     "two faults of options": (
-        ROWS, ["dc", "discover", "T", "--algorithm", "hybrid", "--error", "0.1", "--header-row", "2", "--no-header"],
+        ROWS, ["dc", "discover", "T", "--algorithm", "hydra", "--error", "0.1", "--header-row", "2", "--no-header"],
         lambda path: tw.load(path, header_row=2, header=False),
         "Take skip_rows",
-        "header_row without a header: 2. Take --skip-rows; algorithm with error above 0: 'hybrid'; allowed: 'auto' or "
-        "'evidence'. Leave the algorithm out, or estimate g1 from a sample: --sample-pairs N",
-    ),
-    "a sample": (
-        ROWS, ["dc", "discover", "T", "--algorithm", "hybrid", "--error", "0.1"],
-        lambda path: tw.discover_dcs(path, algorithm="hybrid", error=0.1),
-        "Leave the algorithm out, or estimate g1 from a sample: sample_pairs=N",
-        "Leave the algorithm out, or estimate g1 from a sample: --sample-pairs N",
+        "header_row without a header: 2. Take --skip-rows; algorithm with error above 0: 'hydra'; allowed: 'auto', "
+        "'evidence' or 'hybrid'. Hydra finds exact constraints",
     ),
     "rows that can't be taken apart": (
         "a,b\n1\n2,x\n", ["fd", "discover", "T"], tw.discover_fds,

@@ -22,9 +22,9 @@ from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence
 from tuplewise.engine.dc.found import FoundConstraints
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
-from tuplewise.engine.dc.workload import Workload, refuse_hopeless, sample_size
+from tuplewise.engine.dc.workload import Workload, refuse_hopeless
 from tuplewise.engine.errors import InputError, LimitReached
-from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.options import DcDiscoverOptions, ErrorMeasure
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import pick_device
@@ -344,38 +344,28 @@ def test_limits_say_what_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---------------------------------------------------------------- what is offered where all pairs are too many
 
 
-def refused(error: str, seconds: float, size: int) -> str:
+def refused(error: str, seconds: float, size: int, measure: ErrorMeasure = "g1") -> str:
     relation = encode([("a", "integer", [1, 2, 3])])
-    options = DcDiscoverOptions(algorithm="evidence", error=Decimal(error))
+    options = DcDiscoverOptions(algorithm="evidence", error=Decimal(error), error_measure=measure)
     work = Workload(10**12, 64, 20, seconds, size)
     with pytest.raises(InputError) as refusal:
         refuse_hopeless(work, relation, options, 2**30)
     return str(refusal.value)
 
 
-def test_a_refusal_offers_a_sample_that_fits_the_error_and_tells_its_time() -> None:
-    long = refused("0.01", 1e6, 1)
-    assert long == (
+def test_a_refusal_offers_the_search_that_compares_few_pairs() -> None:
+    assert refused("0.01", 1e6, 1) == (
         "3 rows make 1,000,000,000,000 pairs of 64 comparisons, about 278 hours here; allowed: 4 hours without a "
-        "limit. Look at fewer rows (rows), say how long it may take (time_limit), or estimate g1 from a sample: "
-        "sample_pairs=1000000 are drawn in about 2 s"
+        "limit. Look at fewer rows (rows), say how long it may take (time_limit), or compare few pairs "
+        "(algorithm='hybrid')"
     )
-    large = refused("0.00001", 1, 2**40)
-    assert large.endswith(
+    assert refused("0.00001", 1, 2**40).endswith(
         "leave distinct evidence of at least 1,024.0 GiB; allowed: 1.0 GiB of memory. Choose columns (columns, "
-        "exclude) or fewer rows (rows), or estimate g1 from a sample: sample_pairs=40000000 are drawn in about "
-        "80 s"
+        "exclude) or fewer rows (rows), or compare few pairs (algorithm='hybrid')"
     )
+    by_chance = refused("0.01", 1e6, 1, "lift")
+    assert by_chance.endswith("or bound the share of violating pairs (error_measure='g1')")
 
 
 def test_a_refusal_of_exact_constraints_offers_the_search_that_compares_few_pairs() -> None:
     assert refused("0", 1e6, 1).endswith("or compare few pairs (algorithm='hybrid')")
-
-
-@pytest.mark.parametrize("error", ["0.5", "0.01", "0.0004", "0.00011", "0.000001", "0.0000001"])
-def test_the_offered_sample_tells_shares_near_the_error(error: str) -> None:
-    pairs = sample_size(Decimal(error))
-    assert 10**6 <= pairs <= 10**8
-    low, high = interval(float(error) * pairs, pairs)
-    if pairs < 10**8:
-        assert high - low < 0.21 * float(error)
