@@ -12,10 +12,9 @@ from pathlib import Path
 import click
 import pytest
 from ruamel.yaml import YAML
-from test_readme import EXIT_CODE, FLAGS, ROOT, as_shown, blocks, commands
+from test_readme import FLAGS, ROOT, as_shown, blocks, commands, printed_by
 
 from tuplewise.engine.cli.commands import cli
-from tuplewise.engine.cli.main import run
 
 DOCS = ROOT / "docs"
 PAGES = {str(page.relative_to(DOCS)): page.read_text(encoding="utf-8") for page in sorted(DOCS.rglob("*.md"))}
@@ -41,15 +40,8 @@ def test_commands(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = commands(PAGES[name])
     assert shown
     for command, output in shown:
-        program, *argv = shlex.split(command.removesuffix(EXIT_CODE))
-        assert program == "tuplewise"
-        code = run(argv)
-        printed, errors = capsys.readouterr()
-        if command.endswith(EXIT_CODE):
-            printed += f"exit code {code}\n"
-        else:
-            assert code == 0, errors
-        assert as_shown(output, printed), f"{command}\n{printed}\n{errors}"
+        printed = printed_by(command, capsys)
+        assert as_shown(output, printed), f"{command}\n{printed}"
 
 
 @pytest.mark.parametrize("name", having("python"))
