@@ -1,6 +1,6 @@
 """Write the figures of the README and of docs/benchmarks.md from the records, so that none is typed by hand.
 
-python -m benchmarks.report            rewrite the parts between the markers, and the chart
+python -m benchmarks.report            rewrite the parts between the markers, and the charts
 python -m benchmarks.report --check    exit 1 where they say something else
 """
 
@@ -24,10 +24,10 @@ from benchmarks.report_gpu import GPU_RESULTS, gpu_table
 from benchmarks.report_hybrid import SEARCHES, hybrid_sentences, hybrid_table
 from benchmarks.report_ind import INCLUSIONS, inclusion_sentences, inclusion_table
 from benchmarks.report_od import SHOWN_DEPENDENCIES, dependency_sentences, dependency_tables
-from benchmarks.report_speed import speed_chart, speed_table
+from benchmarks.report_speed import growth_chart, speed_chart, speed_table
 
 BEGIN, END = "<!-- figures: begin (python -m benchmarks.report) -->", "<!-- figures: end -->"
-README, PAGE, CHART = (REPOSITORY / name for name in ("README.md", "docs/benchmarks.md", "docs/images/speed.svg"))
+README, PAGE, IMAGES = (REPOSITORY / name for name in ("README.md", "docs/benchmarks.md", "docs/images"))
 log = logging.getLogger("benchmarks")
 
 DISCOVERIES = {
@@ -235,24 +235,29 @@ def with_figures(text: str, part: str) -> str:
     return f"{before}{BEGIN}\n{part}\n{END}{after}"
 
 
-def wanted(everything: list[Record], readme: Path = README, page: Path = PAGE, chart: Path = CHART) -> dict[Path, str]:
-    """What the README, the page and the chart shall say."""
+def wanted(
+    everything: list[Record], readme: Path = README, page: Path = PAGE, images: Path = IMAGES
+) -> dict[Path, str]:
+    """What the README, the page and the charts must say."""
     return {
         readme: with_figures(readme.read_text(encoding="utf-8"), speed_table(everything)),
         page: with_figures(page.read_text(encoding="utf-8"), figures(everything, records.read(GPU_RESULTS))),
-        chart: speed_chart(everything),
+        images / "speed.svg": speed_chart(everything),
+        images / "growth.svg": growth_chart(everything),
     }
 
 
-def main(arguments: list[str] | None = None, *, readme: Path = README, page: Path = PAGE, chart: Path = CHART) -> int:
-    """Rewrite or check the README, the page and the chart; returns the exit code."""
+def main(
+    arguments: list[str] | None = None, *, readme: Path = README, page: Path = PAGE, images: Path = IMAGES
+) -> int:
+    """Rewrite or check the README, the page and the charts; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.report", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where they differ")
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    texts = wanted(records.read(), readme, page, chart)
+    texts = wanted(records.read(), readme, page, images)
     if not given.check:
         for path, text in texts.items():
             path.write_text(text, encoding="utf-8")

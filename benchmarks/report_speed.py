@@ -1,16 +1,17 @@
-"""What the README says of speed: few cases, each beside a program that ran in the same run, as a table and a chart."""
+"""What the README says of speed: few cases, each beside a program that ran in the same run, as a table and charts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from html import escape
 from typing import NamedTuple
 
 from benchmarks import duckdb_peer, peer, records
+from benchmarks.bar_chart import BLUE, RED, Bar, Tick, bar_chart
+from benchmarks.hybrid_cases import GROWTH_ROWS
 from benchmarks.ind_peers import GROUP_BY, SPIDER
 from benchmarks.records import Record
-from benchmarks.report_cells import alignment, peer_of, times_faster, typical
+from benchmarks.report_cells import alignment, peer_of, seconds, times_faster, typical
 
 SPEEDS = (
     ("dc_discover/airport-30000", peer.NAME, "every denial constraint of Airport", "FastADC"),
@@ -63,38 +64,32 @@ def speed_table(everything: list[Record]) -> str:
     return "\n".join([head, alignment(6), *lines])
 
 
-ROW, LEFT, WIDTH = 26, 400, 840
-
-
 def speed_chart(everything: list[Record]) -> str:
-    """An SVG image of how many times faster ours is, on a logarithmic scale: to the right of 1 ours is faster."""
-    shown = list(speeds(everything))
+    """How many times faster ours is, on a logarithmic scale: to the right of 1 ours is faster."""
+    shown = [(one, math.log10(one.ratio)) for one in speeds(everything)]
     if not shown:
         return ""
-    low = math.floor(min(0.0, *(math.log10(one.ratio) for one in shown)))
-    high = math.ceil(max(1.0, *(math.log10(one.ratio) for one in shown)))
-    a_decade = (WIDTH - LEFT - 60) / (high - low)
+    low = math.floor(min(0.0, *(power for _, power in shown)))
+    high = math.ceil(max(1.0, *(power for _, power in shown)))
 
-    def place(ratio: float) -> float:
-        return LEFT + (math.log10(ratio) - low) * a_decade
+    def place(power: float) -> float:
+        return (power - low) / (high - low)
 
-    bottom = 20 + ROW * len(shown)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 30}" role="img"'
-        ' font-family="sans-serif" font-size="12">',
-        "<title>How many times faster tuplewise is than the program beside it</title>",
-        f'<rect width="{WIDTH}" height="{bottom + 30}" fill="#fff"/>',
-    ]
-    for power in range(low, high + 1):
-        x, stroke = place(10.0**power), "#555" if power == 0 else "#ddd"
-        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="12" y2="{bottom}" stroke="{stroke}"/>')
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle" fill="#555">{10.0**power:g} x</text>')
-    for number, one in enumerate(shown):
-        y = 20 + ROW * number
-        begin, end = sorted((place(1.0), place(one.ratio)))
-        label = escape(f"{one.what.replace('`', '')} ({one.peer})")
-        parts.append(f'<text x="{LEFT - 8}" y="{y + 12}" text-anchor="end">{label}</text>')
-        color = "#1f5f8b" if one.ratio >= 1 else "#b5541c"
-        parts.append(f'<rect x="{begin:.1f}" y="{y}" width="{end - begin:.1f}" height="16" fill="{color}"/>')
-        parts.append(f'<text x="{max(end, place(1.0)) + 5:.1f}" y="{y + 12}">{times_faster(one.ratio)}</text>')
-    return "\n".join([*parts, "</svg>", ""])
+    bars = []
+    for one, power in shown:
+        begin, end = sorted((place(0.0), place(power)))
+        label = f"{one.what.replace('`', '')} ({one.peer})"
+        bars.append(Bar(label, begin, end, times_faster(one.ratio), BLUE if power >= 0 else RED))
+    ticks = [Tick(place(n), f"{10.0**n:g} x", "#555" if n == 0 else "#ddd") for n in range(low, high + 1)]
+    return bar_chart("How many times faster tuplewise is than the program beside it", bars, ticks)
+
+
+def growth_chart(everything: list[Record]) -> str:
+    """Seconds to find every exact constraint of Tax, by rows."""
+    found = [(rows, records.latest(everything, f"dc_hybrid/tax-{rows}")) for rows in GROWTH_ROWS]
+    timed = [(rows, records.typical_seconds(record)) for rows, record in found if record is not None]
+    if not timed:
+        return ""
+    most = max(taken for _, taken in timed)
+    bars = [Bar(f"{rows:,} rows", 0.0, taken / most, seconds(taken)) for rows, taken in timed]
+    return bar_chart("Seconds to find every denial constraint of the Tax table", bars, [Tick(0.0, "0 s", "#555")])

@@ -157,13 +157,13 @@ def test_figures_need_their_markers() -> None:
 
 
 def test_check_changes_nothing(tmp_path: Path) -> None:
-    readme, page, chart = paths = tmp_path / "README.md", tmp_path / "page.md", tmp_path / "chart.svg"
+    readme, page, *_ = paths = [tmp_path / name for name in ("README.md", "page.md", "speed.svg", "growth.svg")]
     for path in paths:
         path.write_text(f"before {report.BEGIN}\nold figure\n{report.END} after")
-    assert report.main(["--check"], readme=readme, page=page, chart=chart) == 1
+    assert report.main(["--check"], readme=readme, page=page, images=tmp_path) == 1
     assert all("old figure" in path.read_text() for path in paths)
-    assert report.main([], readme=readme, page=page, chart=chart) == 0
+    assert report.main([], readme=readme, page=page, images=tmp_path) == 0
     assert not any("old figure" in path.read_text() for path in paths)
-    assert report.main(["--check"], readme=readme, page=page, chart=chart) == 0
+    assert report.main(["--check"], readme=readme, page=page, images=tmp_path) == 0
     readme.write_text(readme.read_text().replace("DuckDB", "Duck", 1))
-    assert report.main(["--check"], readme=readme, page=page, chart=chart) == 1
+    assert report.main(["--check"], readme=readme, page=page, images=tmp_path) == 1

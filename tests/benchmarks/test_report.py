@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from benchmarks.report_cells import peer_of
 from benchmarks.report_checks import CHECKS, CHECKS_BESIDE, LISTINGS, SHOWN_CHECKS, check_sentences, check_table
 from benchmarks.report_cluster import ON_CLUSTER, cluster_sentences
 from benchmarks.report_gpu import gpu_table
-from benchmarks.report_speed import SPEEDS, speed_chart, speed_table
+from benchmarks.report_speed import SPEEDS, growth_chart, speed_chart, speed_table
 
 
 def record(case: str, implementation: str = "tuplewise", **changes: Any) -> dict[str, Any]:
@@ -120,6 +121,14 @@ def test_speeds_are_of_one_run() -> None:
     with pytest.raises(ValueError, match="check/phi5: DuckDB was not run in the run of ours: two, one"):
         speed_table([ours, {**theirs, "run": "two"}])
     assert len(SPEEDS) == 8
+
+
+def test_bars_grow_with_seconds() -> None:
+    cases = [record(f"dc_hybrid/tax-{rows}", warm_seconds=[s]) for rows, s in ((250_000, 2.0), (1_000_000, 8.0))]
+    drawn = growth_chart(cases)
+    assert re.findall(r'width="([\d.]+)" height="16"', drawn) == ["95.0", "380.0"]
+    assert ">1,000,000 rows<" in drawn
+    assert growth_chart([]) == ""
 
 
 def test_all_that_is_shown_is_a_case() -> None:
