@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dbt kernels demo lint types test test-sim test-spark test-readers test-cluster test-gpu wheel image readme options ci bench
+.PHONY: help setup dbt kernels demo lint types test test-sim test-spark test-readers test-cluster test-gpu wheel image readme pages docs ci bench
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -84,10 +84,17 @@ readme: setup  ## the numbers and the first command of the README, from a clean 
 	$(BIN)/python -m benchmarks.report --check
 	.ci/clean_demo
 
-options: setup  ## rewrite the page of options, docs/reference/options.md, from their declarations
+pages: setup  ## rewrite the pages of docs/reference that are made of declarations, and the outputs of notebooks
 	$(BIN)/python -m tools.options_page
+	$(BIN)/python -m tools.command_page
+	$(BIN)/python -m tools.json_page
+	$(BIN)/python -m tools.notebooks
 
-ci: lint types test test-sim test-cluster wheel image readme  ## all that continuous integration runs
+docs: setup  ## build the documentation into build/site; a broken link or reference is an error
+	$(PIP) -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+ci: lint types test test-sim test-cluster wheel image readme docs  ## all that continuous integration runs
 
 bench: setup  ## run benchmark cases: make bench CASES="evidence dc_discover"
 	$(PIP) -e '.[peers]'

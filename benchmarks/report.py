@@ -1,7 +1,7 @@
-"""Write the README's figures from the records, so that none is typed by hand.
+"""Write the figures of the README and of docs/benchmarks.md from the records, so that none is typed by hand.
 
-python -m benchmarks.report            rewrite the part of README.md between the markers
-python -m benchmarks.report --check    exit 1 where README.md says something else
+python -m benchmarks.report            rewrite the parts between the markers, and the charts
+python -m benchmarks.report --check    exit 1 where they say something else
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import dependency_peers, duckdb_peer, ind_peers, peer, records
@@ -19,12 +20,14 @@ from benchmarks.report_cells import alignment, megabytes, peer_of, peer_seconds,
 from benchmarks.report_checks import SHOWN_CHECKS, check_sentences, check_table
 from benchmarks.report_cluster import ON_CLUSTER, cluster_sentences
 from benchmarks.report_dc_state import DC_STATES, dc_state_sentences, dc_state_tables
+from benchmarks.report_gpu import GPU_RESULTS, gpu_table
 from benchmarks.report_hybrid import SEARCHES, hybrid_sentences, hybrid_table
 from benchmarks.report_ind import INCLUSIONS, inclusion_sentences, inclusion_table
 from benchmarks.report_od import SHOWN_DEPENDENCIES, dependency_sentences, dependency_tables
+from benchmarks.report_speed import growth_chart, speed_chart, speed_table
 
 BEGIN, END = "<!-- figures: begin (python -m benchmarks.report) -->", "<!-- figures: end -->"
-README = REPOSITORY / "README.md"
+README, PAGE, IMAGES = (REPOSITORY / name for name in ("README.md", "docs/benchmarks.md", "docs/images"))
 log = logging.getLogger("benchmarks")
 
 DISCOVERIES = {
@@ -65,26 +68,25 @@ DESBORDANTE = {
 }
 
 
-def figures(everything: list[Record]) -> str:
-    """The Markdown between the markers, from the newest record of each case."""
-    parts = [
-        _discoveries(everything),
-        hybrid_table(everything),
-        hybrid_sentences(everything),
-        cluster_sentences(everything),
-        dc_state_tables(everything),
-        dc_state_sentences(everything),
-        dependency_tables(everything),
-        dependency_sentences(everything),
-        inclusion_table(everything),
-        inclusion_sentences(everything),
-        _evidences(everything),
-        check_table(everything),
-        check_sentences(everything),
-        _commands(everything),
-        _circumstances(everything),
-    ]
-    return "\n\n".join(part for part in parts if part)
+def figures(everything: list[Record], on_gpus: Sequence[Record] = ()) -> str:
+    """The Markdown of the page, from the newest record of each case."""
+    chapters = {
+        "Machine and versions": [_circumstances],
+        "Denial constraints": [_discoveries, hybrid_table, hybrid_sentences, cluster_sentences, _evidences],
+        "Rules kept current": [dc_state_tables, dc_state_sentences],
+        "Keys, functional and order dependencies": [dependency_tables, dependency_sentences],
+        "Inclusion dependencies": [inclusion_table, inclusion_sentences],
+        "Checking rules": [check_table, check_sentences],
+        "Commands, files and first runs": [_commands],
+    }
+    said = []
+    for title, parts in chapters.items():
+        written = [text for part in parts if (text := part(everything))]
+        if written:
+            said += [f"## {title}", *written]
+    if table := gpu_table(list(on_gpus)):
+        said += ["## On a GPU", table]
+    return "\n\n".join(said)
 
 
 def _discoveries(everything: list[Record]) -> str:
@@ -144,7 +146,7 @@ def _commands(everything: list[Record]) -> str:
     imported = records.latest(everything, "cli/import")
     if imported is not None:
         lines.append(f"`import tuplewise`: {seconds(records.typical_seconds(imported))}.")
-    return "\n".join(lines)
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def _first_answers(everything: list[Record]) -> list[str]:
@@ -225,30 +227,45 @@ def _circumstances(everything: list[Record]) -> str:
 
 
 def with_figures(text: str, part: str) -> str:
-    """README text with the part between the markers replaced. Raises ValueError where a marker is missing."""
+    """A page's text with the part between the markers replaced. Raises ValueError where a marker is missing."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"README has no part between {BEGIN!r} and {END!r}")
+        raise ValueError(f"the page has no part between {BEGIN!r} and {END!r}")
     return f"{before}{BEGIN}\n{part}\n{END}{after}"
 
 
-def main(arguments: list[str] | None = None, *, readme: Path = README) -> int:
-    """Rewrite or check the README; returns the exit code."""
+def wanted(
+    everything: list[Record], readme: Path = README, page: Path = PAGE, images: Path = IMAGES
+) -> dict[Path, str]:
+    """What the README, the page and the charts must say."""
+    return {
+        readme: with_figures(readme.read_text(encoding="utf-8"), speed_table(everything)),
+        page: with_figures(page.read_text(encoding="utf-8"), figures(everything, records.read(GPU_RESULTS))),
+        images / "speed.svg": speed_chart(everything),
+        images / "growth.svg": growth_chart(everything),
+    }
+
+
+def main(
+    arguments: list[str] | None = None, *, readme: Path = README, page: Path = PAGE, images: Path = IMAGES
+) -> int:
+    """Rewrite or check the README, the page and the charts; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.report", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where the README differs")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where they differ")
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    text = readme.read_text(encoding="utf-8")
-    wanted = with_figures(text, figures(records.read()))
-    if given.check:
-        if wanted != text:
-            log.error("README.md differs from benchmarks/results: run python -m benchmarks.report")
-        return int(wanted != text)
-    readme.write_text(wanted, encoding="utf-8")
-    return 0
+    texts = wanted(records.read(), readme, page, images)
+    if not given.check:
+        for path, text in texts.items():
+            path.write_text(text, encoding="utf-8")
+        return 0
+    differing = [path.name for path, text in texts.items() if not path.exists() or path.read_text("utf-8") != text]
+    if differing:
+        log.error("%s: not what benchmarks/results say; run python -m benchmarks.report", ", ".join(differing))
+    return int(bool(differing))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How cells of the README's tables are written, and which record of a peer stands beside ours."""
+"""How cells of tables of figures are written, and which record of a peer stands beside ours."""
 
 from __future__ import annotations
 

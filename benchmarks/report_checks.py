@@ -1,4 +1,4 @@
-"""What the README says of rule checking, from the newest record of each case."""
+"""What docs/benchmarks.md says of rule checking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of the README's figures about work on a Spark cluster."""
+"""The part of docs/benchmarks.md about work on a Spark cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the README says of denial constraints kept current, from the newest record of each case."""
+"""What docs/benchmarks.md says of denial constraints kept current."""
 
 from __future__ import annotations
 

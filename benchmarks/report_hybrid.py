@@ -1,4 +1,4 @@
-"""The part of the README's figures about discovery on large tables."""
+"""The part of docs/benchmarks.md about discovery on large tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the README says of inclusion dependencies, from the newest record of each case."""
+"""What docs/benchmarks.md says of inclusion dependencies."""
 
 from __future__ import annotations
 

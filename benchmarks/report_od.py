@@ -1,4 +1,4 @@
-"""What the README says of order dependencies, functional dependencies and keys, from the newest record of each case."""
+"""What docs/benchmarks.md says of order dependencies, functional dependencies and keys."""
 
 from __future__ import annotations
 

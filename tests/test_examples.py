@@ -16,7 +16,7 @@ def modules_with_examples() -> list[str]:
     found = []
     for folder, prefix in (("engine", "tuplewise."), ("gpu_kernels", "tuplewise."), ("spark_conf", "tuplewise.")):
         found += [(path, prefix) for path in sorted((ROOT / folder).rglob("*.py"))]
-    found += [(path, "") for path in sorted((ROOT / "benchmarks").glob("*.py"))]
+    found += [(path, "") for folder in ("benchmarks", "tools") for path in sorted((ROOT / folder).glob("*.py"))]
     names = [
         prefix + ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         for path, prefix in found

@@ -9,13 +9,14 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from tools.check_wheel import expected_files, missing_files, module_names
 from tuplewise.spark_conf.plugin import PLUGIN_VERSION
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-TARGETS = "help setup demo lint types test test-sim test-spark test-gpu wheel ci bench".split()
+TARGETS = "help setup demo lint types test test-sim test-spark test-gpu wheel docs ci bench".split()
 
 
 @pytest.mark.parametrize("name", ["engine", "gpu_kernels", "spark_conf"])
@@ -65,3 +66,25 @@ def test_scripts_can_be_started() -> None:
         path = ROOT / name
         assert os.access(path, os.X_OK), f"{name} is not executable"
         subprocess.run(["bash", "-n", str(path)], check=True)
+
+
+def test_what_cites_the_version_cites_this_one() -> None:
+    citation = YAML(typ="safe").load(ROOT / "CITATION.cff")
+    assert (citation["version"], citation["license"]) == (PROJECT["project"]["version"], PROJECT["project"]["license"])
+    assert str(citation["date-released"]) in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("## ")[1]
+
+
+def test_workflows_and_issue_templates_can_be_read() -> None:
+    """Whether they do what they should is seen on GitHub only."""
+    release = YAML(typ="safe").load(ROOT / ".github" / "workflows" / "release.yml")
+    assert set(release["jobs"]) == {"build", "release"}
+    for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"):
+        template = YAML(typ="safe").load(path)
+        assert template["name"]
+        assert template["description"]
+        assert all({"type", "attributes"} <= set(part) for part in template["body"])
+
+
+def test_readme_is_a_page_and_its_picture_is_small() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+    assert (ROOT / "docs" / "images" / "report.png").stat().st_size <= 150_000

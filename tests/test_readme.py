@@ -37,6 +37,19 @@ COMMANDS = commands()
 EXIT_CODE = '; echo "exit code $?"'
 
 
+def printed_by(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What a shell hands to the command line, in this process: each with a JVM of its own would take minutes."""
+    program, *argv = shlex.split(command.removesuffix(EXIT_CODE))
+    assert program == "tuplewise"
+    capsys.readouterr()
+    code = run(argv)
+    printed, errors = capsys.readouterr()
+    if command.endswith(EXIT_CODE):
+        return f"{printed}exit code {code}\n"
+    assert code == 0, errors
+    return printed
+
+
 def as_shown(output: str, printed: str) -> bool:
     return output == "" or doctest.OutputChecker().check_output(output, printed, FLAGS)
 
@@ -57,19 +70,10 @@ def test_the_first_command_in_a_shell() -> None:
 def test_commands(
     command: str, output: str, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What a shell hands to the command line, in this process: each with a JVM of its own would take minutes."""
     monkeypatch.chdir(ROOT)
-    program, *argv = shlex.split(command.removesuffix(EXIT_CODE))
-    assert program == "tuplewise"
-    plain = "".join(argv).replace("->", "").replace("<=", "")
+    plain = "".join(shlex.split(command.removesuffix(EXIT_CODE))).replace("->", "").replace("<=", "")
     assert not {"|", ";", "&", ">", "<"} & set(plain), "only a shell can do that"
-    capsys.readouterr()
-    code = run(argv)
-    printed, errors = capsys.readouterr()
-    if command.endswith(EXIT_CODE):
-        printed += f"exit code {code}\n"
-    else:
-        assert code == 0, errors
+    printed = printed_by(command, capsys)
     assert as_shown(output, printed), printed
 
 

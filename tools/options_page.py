@@ -19,9 +19,13 @@ from tuplewise.engine.options import Option
 from tuplewise.engine.options.functions import default_of, help_of
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "options.md"
-_FRONT = """# Options
+_FRONT = """---
+hide: [navigation, toc]
+---
 
-Made by `make options` from the declarations in `engine/options` and `engine/cli`. `tuplewise COMMAND --help` and
+# Options
+
+Made by `make pages` from the declarations in `engine/options` and `engine/cli`. `tuplewise COMMAND --help` and
 `help(tw.FUNCTION)` say the same of one command or function. An option with several meanings has several lines.
 
 | Command line | Python | Commands | Functions | Default | What it does |

@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def run(argv: Sequence[str] | None = None, *, own_process: bool = False) -> int:
-    """Run a command line; returns the exit code (interface.md).
+    """Run a command line; returns the exit code (docs/guides/ci.md).
 
     `own_process`: nothing else runs in this process, so Spark may be stopped once it is no longer needed.
     """

@@ -44,7 +44,7 @@ def discover(
     space: PredicateSpace | None = None,
     run: Run | None = None,
 ) -> DcDiscovery:
-    """Find the minimal denial constraints of a table (semantics.md, "Reported DCs").
+    """Find the minimal denial constraints of a table (docs/concepts/minimality.md).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The predicate space: compared column pairs, their operators, and the reasons (semantics.md, "Predicate").
+"""The predicate space: compared column pairs, their operators, and the reasons (docs/concepts/rules.md).
 
 A *group* is one column pair of the space with its scope; its *outcome* on a pair of tuples is one of `<`, `=`, `>`
 (of `!=`, `=` if the group has no order). An *atom* is one outcome of one group. A predicate is the set of outcomes it

@@ -1,6 +1,6 @@
 """Distinct values of each column of local CSV files, in one pass over the bytes, on all cores, without a JVM.
 
-This reader takes only files that it reads exactly as loading does (semantics.md, "Types of text columns"). Odd files
+This reader takes only files that it reads exactly as loading does (docs/concepts/types.md). Odd files
 and all errors are left to loading, so that there is one reading and one message.
 """
 

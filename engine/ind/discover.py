@@ -35,7 +35,7 @@ def discover(
     spark: SparkSession | None = None,
     run: Run | None = None,
 ) -> FoundInds:
-    """Discover inclusion dependencies between columns of tables, up to a maximum arity (semantics.md, "Unary IND").
+    """Discover inclusion dependencies between columns of tables, up to a maximum arity (docs/concepts/rules.md).
 
     Parameters
     ----------

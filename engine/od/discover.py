@@ -48,7 +48,7 @@ def targets_of(options: DependencyOptions, attributes: int) -> Targets:
 
 def discover(table: Table, options: Any, run: Run | None = None) -> Discovery:
     """The minimal dependencies of a table: set-based order dependencies, functional dependencies X -> A with A not in
-    X, or keys (semantics.md, "Set-based OD", "FD and key").
+    X, or keys (docs/concepts/rules.md).
 
     Parameters
     ----------

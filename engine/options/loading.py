@@ -25,7 +25,7 @@ def _is_mark(value: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions(Options):
-    """How a table is read, whoever reads it (interface.md, common options)."""
+    """How a table is read, whoever reads it (docs/reference/options.md)."""
 
     columns: tuple[str, ...] | None = option(None, "Use these columns only.", metavar="A,B", fixed=True)
     exclude: tuple[str, ...] = option((), "Leave these columns out.", metavar="A,B", fixed=True)

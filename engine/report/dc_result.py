@@ -63,7 +63,8 @@ class DcResult(DiscoveredResult):
     def ranked(self, by: RankBy = "succinctness", limit: int | None = None) -> list[DenialConstraint]:
         """Constraints, best first by "genuineness", "succinctness", "coverage" or "g1"; ties in result order.
 
-        Genuineness is how much more there is to a rule than chance, by the measures of `profile`: see the README.
+        Genuineness is how much more there is to a rule than chance, by the measures of `profile`
+        (docs/concepts/errors.md).
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The cases of denial constraints kept current, at a small scale, and what the README says of them."""
+"""The cases of denial constraints kept current, at a small scale, and what docs/benchmarks.md says of them."""
 
 from __future__ import annotations
 

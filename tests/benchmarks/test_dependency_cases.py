@@ -1,4 +1,4 @@
-"""The cases of order dependencies, FDs and keys at a small scale, their peers, and what the README says of them."""
+"""The cases of order dependencies, FDs and keys at a small scale, their peers, and what the page says of them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_groups_say_what_is_looked_for(tmp_path: Path) -> None:
     assert (kinds["fd/flights"], kinds["key/flights"]) == ({"constant"}, {"key"})
 
 
-# ---------------------------------------------------------------- the README
+# ---------------------------------------------------------------- the page of benchmarks
 
 
 def record(case: str, implementation: str = "tuplewise", **changes: Any) -> dict[str, Any]:
@@ -133,9 +133,10 @@ def test_sentences_say_growth_phases_and_levels() -> None:
 
 
 def test_peers_are_named_where_they_were_run() -> None:
-    assert report.figures([record("od/adult")]).endswith("Medians of warm runs on cpu: some, 2 cores (python 3.11.7).")
+    alone = report.figures([record("od/adult")])
+    assert "\n\nMedians of warm runs on cpu: some, 2 cores (python 3.11.7).\n\n## Keys" in alone
     both = [record("fd/adult"), record("fd/adult", HYFD), record("od/adult"), record("od/adult", FASTOD)]
-    assert report.figures(both).endswith("; FASTOD and HyFD are Desbordante's, with default threads.")
+    assert "; FASTOD and HyFD are Desbordante's, with default threads.\n\n## Keys" in report.figures(both)
 
 
 def test_all_that_is_shown_is_a_case() -> None:

@@ -1,4 +1,4 @@
-"""The cases of inclusion dependencies at a small scale, their peers, and what the README says of them."""
+"""The cases of inclusion dependencies at a small scale, their peers, and what docs/benchmarks.md says of them."""
 
 from __future__ import annotations
 

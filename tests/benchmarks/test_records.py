@@ -1,4 +1,4 @@
-"""Digests, the peer's language, comparison of records, and the README's figures."""
+"""Digests, the peer's language, comparison of records, and the figures of README and page."""
 
 from __future__ import annotations
 
@@ -146,21 +146,24 @@ def test_tables_are_cut_by_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert (cut.describe(cut.write(tmp_path))["rows"], cut.describe(cut.write(tmp_path))["columns"]) == (2, 2)
 
 
-def test_readme_has_the_recorded_figures() -> None:
-    text = report.README.read_text(encoding="utf-8")
-    assert report.with_figures(text, report.figures(records.read())) == text
+def test_readme_page_and_chart_have_the_recorded_figures() -> None:
+    for path, text in report.wanted(records.read()).items():
+        assert path.read_text(encoding="utf-8") == text, path
 
 
 def test_figures_need_their_markers() -> None:
-    with pytest.raises(ValueError, match="README has no part between"):
+    with pytest.raises(ValueError, match="the page has no part between"):
         report.with_figures("nothing here", "x")
 
 
 def test_check_changes_nothing(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before {report.BEGIN}\nold figure\n{report.END} after")
-    assert report.main(["--check"], readme=readme) == 1
-    assert "old figure" in readme.read_text()
-    assert report.main([], readme=readme) == 0
-    assert "old figure" not in readme.read_text()
-    assert report.main(["--check"], readme=readme) == 0
+    readme, page, *_ = paths = [tmp_path / name for name in ("README.md", "page.md", "speed.svg", "growth.svg")]
+    for path in paths:
+        path.write_text(f"before {report.BEGIN}\nold figure\n{report.END} after")
+    assert report.main(["--check"], readme=readme, page=page, images=tmp_path) == 1
+    assert all("old figure" in path.read_text() for path in paths)
+    assert report.main([], readme=readme, page=page, images=tmp_path) == 0
+    assert not any("old figure" in path.read_text() for path in paths)
+    assert report.main(["--check"], readme=readme, page=page, images=tmp_path) == 0
+    readme.write_text(readme.read_text().replace("DuckDB", "Duck", 1))
+    assert report.main(["--check"], readme=readme, page=page, images=tmp_path) == 1

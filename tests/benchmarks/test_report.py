@@ -1,7 +1,8 @@
-"""What the README says of recorded figures: which peer stands beside ours, and how rule checks are listed."""
+"""What README and docs/benchmarks.md say of recorded figures: which peer stands beside ours, how checks are listed."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from benchmarks.cluster_cases import ONE_THREAD
 from benchmarks.report_cells import peer_of
 from benchmarks.report_checks import CHECKS, CHECKS_BESIDE, LISTINGS, SHOWN_CHECKS, check_sentences, check_table
 from benchmarks.report_cluster import ON_CLUSTER, cluster_sentences
+from benchmarks.report_gpu import gpu_table
+from benchmarks.report_speed import SPEEDS, growth_chart, speed_chart, speed_table
 
 
 def record(case: str, implementation: str = "tuplewise", **changes: Any) -> dict[str, Any]:
@@ -104,6 +107,43 @@ def test_no_record_gives_no_text() -> None:
     assert check_table([]) == check_sentences([]) == report.figures([]) == ""
 
 
+def test_speeds_are_of_one_run() -> None:
+    ours, theirs = record("check/phi5"), record("check/phi5", "duckdb", warm_seconds=[500.0])
+    slower = [record("check/phi10"), record("check/phi10", "duckdb", warm_seconds=[0.5])]
+    assert speed_table([ours, theirs, *slower]).splitlines()[2:] == [
+        "| Check `zip -> city` | 1,000,000 | 2.0 s | DuckDB | 500 s | 250 x |",
+        "| Check that no two firms supply each other | 1,000,000 | 2.0 s | DuckDB | 0.5 s | 0.2 x |",
+    ]
+    drawn = speed_chart([ours, theirs, *slower])
+    assert drawn.count('height="16"') == 2
+    assert ">250 x<" in drawn
+    assert speed_table([]) == speed_chart([]) == ""
+    with pytest.raises(ValueError, match="check/phi5: DuckDB was not run in the run of ours: two, one"):
+        speed_table([ours, {**theirs, "run": "two"}])
+    assert len(SPEEDS) == 8
+
+
+def test_bars_grow_with_seconds() -> None:
+    cases = [record(f"dc_hybrid/tax-{rows}", warm_seconds=[s]) for rows, s in ((250_000, 2.0), (1_000_000, 8.0))]
+    drawn = growth_chart(cases)
+    assert re.findall(r'width="([\d.]+)" height="16"', drawn) == ["95.0", "380.0"]
+    assert ">1,000,000 rows<" in drawn
+    assert growth_chart([]) == ""
+
+
 def test_all_that_is_shown_is_a_case() -> None:
+    assert {case for case, *_ in SPEEDS} <= set(CASES)
     assert set(SHOWN_CHECKS) == set(CHECKS) | set(LISTINGS) | set(CHECKS_BESIDE) <= set(CASES)
     assert {name for name in CASES if name.startswith("check/")} == set(SHOWN_CHECKS)
+
+
+def test_gpus_stand_beside_the_cores_of_their_machine() -> None:
+    case = "gpu_refine/tax-key-grouping"
+    gpu = record(case, "cuda", device="cuda:0 NVIDIA H200")
+    cpu = record(case, "cpu", device="cpu: Xeon, 16 cores", warm_seconds=[5.0])
+    lines = gpu_table([gpu, cpu]).splitlines()
+    assert lines[0] == "Kernels on NVIDIA H200 beside Xeon, 16 cores:"
+    assert lines[4:] == ["| group rows by a key | 1,000,000 | 2.0 s | 5.0 s | 2.5 x |"]
+    with pytest.raises(ValueError, match="tax-key-grouping: not the same run, or not the same answer"):
+        gpu_table([gpu, {**cpu, "answer": {"digest": "b"}}])
+    assert gpu_table([gpu]) == ""

@@ -79,7 +79,7 @@ def test_defaults_are_those_that_are_declared() -> None:
 
 def test_the_page_of_options_is_current() -> None:
     page = options_page.PAGE.read_text(encoding="utf-8")
-    assert page == options_page.page(), "run: make options"
+    assert page == options_page.page(), "run: make pages"
     for kind in (DcDiscoverOptions, LoadOptions):
         for declared in declarations(kind).values():
             assert f"`{declared.spelled}" in page

@@ -1,4 +1,4 @@
-"""Denial constraints by definition, in plain Python: what semantics.md says, for tables of a few rows.
+"""Denial constraints by definition, in plain Python: what docs/concepts says, for tables of a few rows.
 
 Nothing of the project is imported here. Columns are `(name, type, values)` with values of the Python types `int`,
 `Decimal`, `float`, `date`, `datetime`, `bool`, `str` or `None`. A predicate is `(left, right, scope, operator)`:

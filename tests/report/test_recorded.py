@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 import tuplewise as tw
+from tools import json_page
 from tuplewise.engine.cli import output
 from tuplewise.engine.cli.main import run
 
 RECORDED = Path(__file__).parent / "recorded"
+SCHEMA = Draft202012Validator(json_page.schema())
 RECORDING = "TUPLEWISE_RECORD" in os.environ
 
 TABLES = {
@@ -159,6 +162,8 @@ def test_command_line(
         code = run([*shlex.split(case.command), "--quiet", "--format", form])
         out, err = capsys.readouterr()
         assert not err
+        if form == "json":
+            SCHEMA.validate(json.loads(out))
         outputs[form if width is None else f"{form} {width}"] = f"exit code {code}\n{out}"
     _hold(case.name, outputs)
 
