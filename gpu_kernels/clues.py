@@ -60,8 +60,8 @@ def _sorted(clues: NDArray[np.uint64], rows: NDArray[np.int32], pairs: int, comp
 class ComparableRows:
     """Rows of a table, laid out once and then compared in portions. Make one with `lay_out`.
 
-    Each clue is returned once in the life of the object, by the first call that meets it. A pair counts as met in both
-    orders.
+    Each clue is returned once in the life of the object, by the first call that meets it; of those that tell nothing
+    new (`lay_out`), some not at all. A pair counts as met in both orders.
     """
 
     def __init__(
@@ -167,6 +167,7 @@ def lay_out(
     nulls: Literal["unknown", "value"] = "unknown",
     device: Device | str = "auto",
     threads: int | None = None,
+    telling: bool = False,
 ) -> ComparableRows:
     """Lay out the rows of a table for comparing.
 
@@ -177,11 +178,15 @@ def lay_out(
     layout : the comparisons, closed under exchange of t and u
     nulls : "unknown" or "value"
         Whether a null operand makes an outcome UNKNOWN, or null is a value below all others.
+    telling : bool
+        Whether clues may be left out that tell nothing new: others have the same difference set (the columns that
+        differ), and for any two of its columns there is one that orders them in the same way, alike or oppositely. For
+        layouts that compare each column with itself, in order, where nulls are values.
 
     Raises
     ------
     ValueError
-        Where shapes or dtypes don't fit.
+        Where shapes or dtypes don't fit, or a layout for which nothing is told.
 
     Examples
     --------
@@ -194,6 +199,8 @@ def lay_out(
     []
     """
     check_codes(codes, layout)
+    if telling and (nulls != "value" or not np.all(layout.ordered & (layout.left == layout.right))):
+        raise ValueError(f"telling: {telling!r} for this layout; allowed: for columns compared in order, nulls='value'")
     picked = pick_device(device)
     if picked.kind == "cuda":
         from tuplewise.gpu_kernels.cuda.clues import ComparableRows as CudaRows
@@ -202,5 +209,5 @@ def lay_out(
     else:
         from tuplewise.gpu_kernels.cpu.clues import ComparableRows as Rows
 
-        twin = Rows(codes, layout, nulls == "unknown")
+        twin = Rows(codes, layout, nulls == "unknown", telling)
     return ComparableRows(twin, codes.shape[1], layout, picked, threads)

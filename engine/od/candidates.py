@@ -71,8 +71,8 @@ class ContextCandidates:
     def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         """The undecided candidates with their effort: their own, and a share of that of their context."""
         contexts = self._contexts[~self._decided]
-        _, which, count = np.unique(contexts, axis=0, return_inverse=True, return_counts=True)
-        return as_flags(contexts, self._attributes), 1.0 + CONTEXT_EFFORT / count[which.ravel()]
+        _, which = _distinct(contexts)
+        return as_flags(contexts, self._attributes), 1.0 + CONTEXT_EFFORT / np.bincount(which)[which]
 
     def weighed(
         self, table: CheckingTable, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
@@ -97,7 +97,7 @@ class ContextCandidates:
     def validate(self, table: CheckingTable, most: int) -> ValidatedCandidates:
         open_ = np.flatnonzero(~self._decided)
         open_ = open_[~self._within_a_constancy(open_, ~self._decided)]  # others may be implied
-        contexts, which = np.unique(self._contexts[open_], axis=0, return_inverse=True)
+        contexts, which = _distinct(self._contexts[open_])
         sizes = np.bitwise_count(contexts).sum(axis=1, dtype=np.int64)
         smallest = np.argsort(sizes, kind="stable")[: most * most]  # few at first, when nothing is known
         flags = as_flags(contexts[smallest], self._attributes)
@@ -107,7 +107,7 @@ class ContextCandidates:
         smallest, effort = smallest[cheapest[:within]], effort[cheapest[:within]]
         place = np.full(len(contexts), -1, dtype=np.int32)
         place[smallest] = np.arange(len(smallest), dtype=np.int32)
-        of_open = place[which.ravel()]
+        of_open = place[which]
         chosen = open_[of_open >= 0]
         wanted = Dependencies.of(self._contexts[chosen], self._targets, self._target[chosen])
         holds, clues, rows = table.violating_pairs(contexts[smallest], of_open[of_open >= 0], wanted, WITNESSES)
@@ -171,3 +171,12 @@ class ContextCandidates:
             self._contexts[constant[order]], first,
         )  # fmt: skip
         return result
+
+
+def _distinct(contexts: Mask) -> tuple[Mask, NDArray[np.int64]]:
+    """Distinct contexts, ascending, and which of them each one is: int64 (contexts,)."""
+    if contexts.shape[1] > 1:
+        rows, which = np.unique(contexts, axis=0, return_inverse=True)
+        return rows, which.ravel()
+    words, which = np.unique(contexts[:, 0], return_inverse=True)  # as whole numbers they are sorted ten times as fast
+    return words[:, np.newaxis], which

@@ -68,10 +68,12 @@ def find(
     """
     run, attributes = run or Run(), len(codes)
     rows = codes.shape[1] if rows is None else rows
-    layout = clue_layout(attributes, ordered=bool(np.any(targets.kind >= ASCENDING)))
+    ordered = bool(np.any(targets.kind >= ASCENDING))
+    layout = clue_layout(attributes, ordered=ordered)
     held = table or ContextTable(
         codes, range(attributes), layout, nulls=nulls, device=device, seed=seed, run=run,
         pairs_a_row=PAIRS_A_ROW, sampled_rows=SAMPLED_ROWS, estimate_rows=ESTIMATE_ROWS,
+        telling=ordered,
     )  # fmt: skip
     candidates = ContextCandidates(attributes, targets, max_context=max_context, deadline=run.deadline)
     loop = Loop(
@@ -82,6 +84,7 @@ def find(
         progress=run.minded(SEARCHING),
         outlier_rows=False,
         all_at_once=ALL_AT_ONCE if table is None else -1,
+        all_in_the_end=table is None,
     )
     reached = loop.run()
     search = loop.report(rows, names)

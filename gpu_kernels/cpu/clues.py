@@ -35,6 +35,7 @@ from tuplewise.gpu_kernels.words import (
 
 KEY_BITS = 32  # bits of outcomes in a word of a key
 DIRECT_BITS = 26  # longest key that indexes a table of bytes (64 MiB at most); longer ones are hashed
+MOST_ATTRIBUTES = 20  # with a byte for each of their difference sets (1 MiB at most)
 TASK_PAIRS = 1 << 20  # pairs of rows in a task, at least
 
 Keys = NDArray[np.uint32]
@@ -106,9 +107,12 @@ def _with_padding(terms: list[tuple[int, ...]]) -> NDArray[np.int64]:
 
 
 class ComparableRows:
-    """Rows of a table laid out for comparing, and the keys seen so far."""
+    """Rows of a table laid out for comparing, and the keys seen so far.
 
-    def __init__(self, codes: NDArray[np.int32], layout: ClueLayout, nullable: bool) -> None:
+    `telling`: see `clues.lay_out`.
+    """
+
+    def __init__(self, codes: NDArray[np.int32], layout: ClueLayout, nullable: bool, telling: bool = False) -> None:
         self._layout = layout
         used = np.unique(np.concatenate([layout.left, layout.right])) if layout.comparisons else np.zeros(1, np.int32)
         table = np.ascontiguousarray(codes[used].T) if len(codes) else np.zeros((codes.shape[1], 1), np.int32)
@@ -117,9 +121,15 @@ class ComparableRows:
             layout, np.searchsorted(used, layout.left), np.searchsorted(used, layout.right), null
         )
         self._rows = Rows(table, self._row_keys(codes, nullable), terms.order, terms.equal, terms.unknown)
-        direct = terms.words == 1 and terms.bits <= DIRECT_BITS
+        direct = terms.words == 1 and terms.bits <= DIRECT_BITS and not telling
+        self._told_words = (1 + layout.comparisons) * terms.words if telling else 0
+        self._idle: list[_Thread] = []  # what threads were told is kept from call to call
         self._seen = np.zeros(1 << terms.bits if direct else 0, dtype=np.uint8)
         self._taken = np.zeros(-(-len(self._seen) // 8), dtype=np.uint8)
+        self._logging = self._seen  # what says that a key needn't be logged; with `telling` by difference sets
+        if telling:
+            few = layout.comparisons <= MOST_ATTRIBUTES
+            self._logging = np.zeros(1 << layout.comparisons if few else 0, dtype=np.uint8)
         self._wide_words = -(-terms.words // 2)
         self._met: list[Any] = [np.zeros((1 << 12, self._wide_words), np.uint64), np.zeros(1 << 12, np.int64), 0]
         self._taking = threading.Lock()  # calls may run at the same time
@@ -137,26 +147,38 @@ class ComparableRows:
         states: list[_Thread] = []
 
         def make_worker() -> Callable[[int], None]:
-            state = _Thread(self._rows.table.shape[1], self._terms.words, self._wide_words)
+            state = self._thread()
             states.append(state)
 
             def work(task: int) -> None:
                 cluster, first, last = jobs[task]
                 if cluster < 0:
                     state.log = cluster_pairs.compare_small(
-                        self._rows, pairs.left, pairs.left_offsets, order, first, last, state.lanes, self._seen,
+                        self._rows, pairs.left, pairs.left_offsets, order, first, last, state.lanes, self._logging,
                         state.log,
                     )  # fmt: skip
                 else:
                     state.log = cluster_pairs.compare(
                         self._rows, pairs.left, pairs.left_offsets, pairs.right, pairs.right_offsets, pairs.reflexive,
-                        cluster, first, last, state.lanes, self._seen, state.log,
+                        cluster, first, last, state.lanes, self._logging, state.log,
                     )  # fmt: skip
 
             return work
 
         complete = run_tasks(costs, make_worker, control)
-        return (*self._collect(states), complete)
+        clues, rows = self._collect(states)
+        if self._told_words:
+            for state in states:
+                state.log = state.log._replace(logged=0)
+            self._idle.extend(states)
+        return clues, rows, complete
+
+    def _thread(self) -> _Thread:
+        """Working memory of one thread, of an earlier call where there is some."""
+        with self._taking:
+            if self._idle:
+                return self._idle.pop()
+        return _Thread(self._rows.table.shape[1], self._terms.words, self._wide_words, self._told_words)
 
     def of_pairs(
         self, t: NDArray[np.int32], u: NDArray[np.int32], counting: bool
@@ -254,14 +276,15 @@ def _new_lanes(columns: int, words: int) -> Lanes:
 class _Thread:
     """Working memory of one thread, and the keys that it found."""
 
-    def __init__(self, columns: int, words: int, wide_words: int) -> None:
+    def __init__(self, columns: int, words: int, wide_words: int, told_words: int) -> None:
         self.lanes = _new_lanes(columns, words)
         self.log = Log(
             keys=np.zeros((1 << 12, wide_words), dtype=np.uint64),
             rows=np.zeros((1 << 12, 2), dtype=np.int32),
             logged=0,
-            seen=np.zeros((1 << 12, 1 + words), dtype=np.uint32),
+            seen=np.zeros((1 << 12, 1 + words + (told_words > 0)), dtype=np.uint32),
             used=0,
+            told=np.zeros((1 << 11 if told_words else 0, told_words), dtype=np.uint32),
         )
 
 

@@ -302,7 +302,7 @@ def compare(
             if not reflexive:
                 for j in range(count):
                     valid[j] = EVERY_BIT if right[u_first + j] != t else np.uint32(0)
-            if len(seen) and all_seen(keys, valid, low, count, seen):
+            if all_seen(keys, valid, low, count, seen, log):
                 continue
             log = keep_new(lanes, low, count, t, 0, seen, log)
     return log
@@ -401,7 +401,7 @@ def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
                 )  # fmt: skip
                 for j in range(np.uint64(0), np.uint64(high)):
                     valid[j] = EVERY_BIT if ends[j] > np.int32(j) + far else np.uint32(0)
-                if len(seen) and all_seen(keys, valid, 0, high, seen):
+                if all_seen(keys, valid, 0, high, seen, log):
                     continue
                 log = keep_new(lanes, 0, high, -1, distance, seen, log)
             continue
@@ -415,7 +415,7 @@ def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
                 table, own, order, equal, unknown, lane_rows[i], codes, keys, low & -STEP, (high + STEP - 1) & -STEP,
                 active_order[:used_order], active_equal[:used_equal],
             )  # fmt: skip
-            if len(seen) and all_seen(keys, valid, low, high, seen):
+            if all_seen(keys, valid, low, high, seen, log):
                 continue
             log = keep_new(lanes, low, high, lane_rows[i], 0, seen, log)
     return log

@@ -1,8 +1,13 @@
-"""Minimal contexts of many targets over bitmaps of clues."""
+"""Minimal contexts of many targets over bitmaps of difference sets.
+
+The *difference set* of a clue holds the attributes on which its two rows differ. Few difference sets have many clues:
+clues are grouped by them, and contexts are tested against the groups.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +26,28 @@ Mask = NDArray[np.uint64]
 
 STRIP_WORDS = 64  # words of bitmaps in a strip; where nothing is missed, all strips are read
 MOST_NODES = 1 << 14  # nodes of a search between two looks at the clock
+
+
+class _Grouped(NamedTuple):
+    """Clues by difference set. Each portion is padded to whole blocks of 64 clues, and of 64 groups.
+
+    Attributes
+    ----------
+    differ : uint64 (groups, words), the difference set of each group; of a portion, small ones first
+    has : uint64 (attributes, group blocks), bitmaps over groups: whether an attribute differs
+    starts : int64 (groups,), ascending, the first clue of each group
+    ordered : uint64 (2, attributes, clue blocks), bitmaps over clues: whether an attribute is less, is greater
+    present : uint64 (clue blocks,), bits that belong to a clue
+    """
+
+    differ: Mask
+    has: NDArray[np.uint64]
+    starts: NDArray[np.int64]
+    ordered: NDArray[np.uint64]
+    present: NDArray[np.uint64]
+
+
+_GROUPED = "_Grouped(uint64[:, ::1], uint64[:, ::1], int64[::1], uint64[:, :, ::1], uint64[::1])"
 
 
 @dataclass
@@ -47,10 +74,10 @@ class ContextSearch:
         self._kind, self._left, self._right = kind, left, right
         nothing = np.zeros((0, self._words), dtype=np.uint64)
         self._targets = [_Target(np.zeros((1, self._words), dtype=np.uint64), nothing) for _ in range(len(kind))]
-        self._differ = nothing  # attributes that differ in each clue; each portion is padded to whole blocks of 64
-        # clues
-        self._has = np.zeros((3, attributes, 0), dtype=np.uint64)  # bitmaps over clues: differs, is less, is greater
-        self._present = np.zeros(0, dtype=np.uint64)  # bits that belong to a clue
+        no_blocks = np.zeros((2, attributes, 0), dtype=np.uint64)
+        self._known = _Grouped(
+            nothing, no_blocks[0], np.zeros(0, dtype=np.int64), no_blocks, np.zeros(0, dtype=np.uint64)
+        )
         # one mask for each attribute lets the search count attributes; without a bound it needs no count
         self._groups = as_masks(np.eye(0 if max_size is None else attributes, attributes, dtype=np.bool_))
         self._most = attributes if max_size is None else max_size
@@ -60,15 +87,15 @@ class ContextSearch:
     ) -> tuple[Mask, NDArray[np.int32], NDArray[np.int64], bool]:
         """Add clues. Returns the contexts of all targets, the target of each, its number among the former contexts (-1:
         new), and whether the work was completed; if not, nothing has changed."""
-        differ, has, present = self._with(clues)
-        new_block = int(self._has.shape[2])
+        known = self._with(clues)
+        new_block = int(self._known.has.shape[1])
         found: list[tuple[Mask, Mask, NDArray[np.int64]] | None] = [None] * len(self._targets)
 
         def task(number: int) -> None:
             target = self._targets[number]
             contexts, edges, kept, done = _extend(
                 target.contexts, target.edges, int(self._kind[number]), int(self._left[number]),
-                int(self._right[number]), differ, has, present, new_block, self._groups, self._most, stop,
+                int(self._right[number]), known, new_block, self._groups, self._most, stop,
             )  # fmt: skip
             found[number] = (contexts, edges, kept) if done else None
 
@@ -81,7 +108,7 @@ class ContextSearch:
         before = np.cumsum([0, *(len(target.contexts) for target in self._targets)])
         kept = [np.where(k < 0, k, k + first) for (_, _, k), first in zip(done, before.tolist(), strict=False)]
         self._targets = [_Target(contexts, edges) for contexts, edges, _ in done]
-        self._differ, self._has, self._present = differ, has, present
+        self._known = known
         sizes = [len(target.contexts) for target in self._targets]
         return (
             np.concatenate([target.contexts for target in self._targets]),
@@ -92,33 +119,39 @@ class ContextSearch:
 
     def violated(self, clues: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Tell which contexts, of all targets, one of these clues refutes: bool (N,)."""
-        first = self._has.shape[2]
-        _, has, present = self._with(clues)
+        first = int(self._known.has.shape[1])
+        known = self._with(clues)
         result = [np.zeros(0, dtype=np.bool_)]
         for number, target in enumerate(self._targets):
             attributes = int(self._left[number]), int(self._right[number])
-            speaking = _speaking(int(self._kind[number]), *attributes, has, present)
+            speaking = _speaking(int(self._kind[number]), *attributes, known, first)
             paths, lengths = paths_of(target.contexts, self._attributes)
-            result.append(_first_missed(paths, lengths, has, speaking[first:], first) >= 0)
+            result.append(_first_missed(paths, lengths, known.has, speaking, first) >= 0)
         return np.concatenate(result)
 
-    def _with(self, clues: NDArray[np.uint64]) -> tuple[Mask, NDArray[np.uint64], NDArray[np.uint64]]:
-        """Clues so far with these appended: attributes that differ in each, bitmaps, and the bits that count."""
+    def _with(self, clues: NDArray[np.uint64]) -> _Grouped:
+        """The clues so far with a portion of new ones."""
         masks, kept = _read_clues(clues, self._attributes, self._words)
         masks = masks[:, kept]
-        order = np.argsort(np.bitwise_count(masks[0]).sum(axis=1, dtype=np.int64), kind="stable")
-        blocks = -(-len(order) // 64)
-        padded = np.zeros((3, 64 * blocks, self._words), dtype=np.uint64)
-        padded[:, : len(order)] = masks[:, order]
-        has = np.stack([edge_bitmaps(part, self._attributes)[:, :blocks] for part in padded])
+        sizes = np.bitwise_count(masks[0]).sum(axis=1, dtype=np.int64)
+        masks = masks[:, np.lexsort((*masks[0].T, sizes))]
+        differ, count = masks[0], masks.shape[1]
+        new_group = np.ones(count, dtype=np.bool_)
+        new_group[1:] = np.any(differ[1:] != differ[:-1], axis=1)
+        starts = np.flatnonzero(new_group)
+        groups, before = -(-len(starts) // 64), len(self._known.present)
+        padded = np.zeros((64 * groups, self._words), dtype=np.uint64)
+        padded[: len(starts)] = differ[starts]
+        padded_starts = np.full(64 * groups, 64 * before + count, dtype=np.int64)
+        padded_starts[: len(starts)] = 64 * before + starts
+        blocks = -(-count // 64)
         present = np.full(blocks, np.iinfo(np.uint64).max, dtype=np.uint64)
-        if len(order) % 64:
-            present[-1] = np.uint64((1 << (len(order) % 64)) - 1)
-        return (
-            np.concatenate([self._differ, padded[0]]),
-            np.concatenate([self._has, has], axis=2),
-            np.concatenate([self._present, present]),
-        )
+        if count % 64:
+            present[-1] = np.uint64((1 << (count % 64)) - 1)
+        ordered = np.stack([edge_bitmaps(side, self._attributes)[:, :blocks] for side in masks[1:]])
+        new = _Grouped(padded, edge_bitmaps(padded, self._attributes)[:, :groups], padded_starts, ordered, present)
+        axes = (0, 1, 0, 2, 0)
+        return _Grouped(*(np.concatenate(both, axis=axis) for *both, axis in zip(self._known, new, axes, strict=True)))
 
 
 @helper
@@ -158,22 +191,51 @@ def _read_clues(clues, attributes, words):
     return masks, kept
 
 
-@kernel("int64, int64, int64, uint64[:, :, ::1], uint64[::1]")
-def _speaking(kind, left, right, has, present):
-    """Bitmap of the clues that violate a target: uint64 (blocks,)."""
+@helper
+def _violating(kind, left, right, known, block):
+    """Bitmap of the clues of a block that violate a target."""
+    ordered = known.ordered
     if kind == KEY:
-        return present
+        return known.present[block]
     if kind == CONSTANT:
-        return has[1, left] | has[2, left]
-    other = 2 if kind == ASCENDING else 1
-    return (has[1, left] & has[other, right]) | (has[2, left] & has[3 - other, right])
+        return ordered[0, left, block] | ordered[1, left, block]
+    other = 1 if kind == ASCENDING else 0
+    return (ordered[0, left, block] & ordered[other, right, block]) | (
+        ordered[1, left, block] & ordered[1 - other, right, block]
+    )
 
 
-@kernel("int16[:, ::1], int64[::1], uint64[:, :, ::1], uint64[::1], int64")
+@kernel(f"int64, int64, int64, {_GROUPED}, int64")
+def _speaking(kind, left, right, known, first):
+    """Bitmap of the groups, from block `first` on, with a clue that violates a target: uint64 (blocks,).
+
+    One such clue is enough: the rest of its group is passed over.
+    """
+    starts, blocks = known.starts, len(known.present)
+    found = np.zeros(known.has.shape[1] - first, dtype=np.uint64)
+    if len(found) == 0:
+        return found
+    group = 64 * first
+    clue = starts[group]  # those before it were looked at
+    while clue < 64 * blocks:
+        block = clue // 64
+        word = _violating(kind, left, right, known, block) >> np.uint64(clue % 64)
+        if word == 0:
+            clue = 64 * block + 64
+            continue
+        clue += lowest_bit(word)
+        while group + 1 < len(starts) and starts[group + 1] <= clue:
+            group += 1
+        found[group // 64 - first] |= np.uint64(1) << np.uint64(group % 64)
+        clue = starts[group + 1] if group + 1 < len(starts) else 64 * blocks
+    return found
+
+
+@kernel("int16[:, ::1], int64[::1], uint64[:, ::1], uint64[::1], int64")
 def _first_missed(paths, lengths, has, speaking, first):
-    """First clue of `speaking` that agrees on each context, int64 (contexts,), -1 where there is none.
+    """First group of `speaking` that agrees on each context, int64 (contexts,), -1 where there is none.
 
-    `speaking`: bitmap of the clues that violate the target, from block `first` on.
+    `speaking`: bitmap of the groups that violate the target, from block `first` on.
     """
     missed = np.full(len(paths), -1, dtype=np.int64)
     left = np.empty((paths.shape[1] + 1, STRIP_WORDS), dtype=np.uint64)
@@ -192,7 +254,7 @@ def _first_missed(paths, lengths, has, speaking, first):
             while depth < lengths[i]:
                 vertex = paths[i, depth]
                 for b in range(size):
-                    left[depth + 1, b] = left[depth, b] & ~has[0, vertex, first + start + b]
+                    left[depth + 1, b] = left[depth, b] & ~has[vertex, first + start + b]
                 current[depth] = vertex
                 depth += 1
             some = np.uint64(0)
@@ -208,7 +270,7 @@ def _first_missed(paths, lengths, has, speaking, first):
 
 @helper
 def _distinct(missed):
-    """Distinct clues among the first missed ones, ascending."""
+    """Distinct groups among the first missed ones, ascending."""
     clues = np.empty(len(missed), dtype=np.int64)
     count = 0
     for i in range(len(missed)):
@@ -239,33 +301,34 @@ def _parted(rows, marked):
 
 
 @kernel(
-    "uint64[:, ::1], uint64[:, ::1], int64, int64, int64, uint64[:, ::1], uint64[:, :, ::1], uint64[::1], "
-    "int64, uint64[:, ::1], int64, boolean[::1]"
+    f"uint64[:, ::1], uint64[:, ::1], int64, int64, int64, {_GROUPED}, int64, uint64[:, ::1], int64, boolean[::1]"
 )
-def _extend(contexts, edges, kind, left, right, differ, has, present, new_block, groups, most, stop):
+def _extend(contexts, edges, kind, left, right, known, new_block, groups, most, stop):
     """Extend one target: (contexts, edges, number of each among the given contexts or -1, whether it was completed)."""
-    attributes, words = has.shape[1], contexts.shape[1]
+    attributes, words = known.has.shape[0], contexts.shape[1]
     kept = np.arange(len(contexts))
     target = np.zeros(words, dtype=np.uint64)
     for a in (left, right):
         if a >= 0:
             target[a // 64] |= np.uint64(1) << np.uint64(a % 64)
     first = new_block
-    speaking = _speaking(kind, left, right, has, present)
-    settled = 0  # contexts before this one miss no clue; the others are tested from block `first` on
+    speaking = _speaking(kind, left, right, known, first)
+    if not speaking.any():
+        return contexts, edges, kept, True
+    settled = 0  # contexts before this one miss no group; the others are tested from block `first` on
     while settled < len(contexts):
         if stop[0]:
             return contexts, edges, kept, False
         paths, lengths = paths_of(contexts[settled:], attributes)
-        missed = _first_missed(paths, lengths, has, speaking[first:], first)
-        clues = _distinct(missed)
-        if len(clues) == 0:
+        missed = _first_missed(paths, lengths, known.has, speaking, first)
+        missing = _distinct(missed)
+        if len(missing) == 0:
             break
-        new_edges = np.empty((len(clues), words), dtype=np.uint64)
-        for i in range(len(clues)):
+        new_edges = np.empty((len(missing), words), dtype=np.uint64)
+        for i in range(len(missing)):
             some = np.uint64(0)
             for w in range(words):
-                new_edges[i, w] = differ[clues[i], w] & ~target[w]
+                new_edges[i, w] = known.differ[missing[i], w] & ~target[w]
                 some |= new_edges[i, w]
             if not some:  # two rows that agree on everything else violate the target: no context helps
                 return contexts[:0], edges[:0], kept[:0], True
@@ -288,5 +351,7 @@ def _extend(contexts, edges, kind, left, right, differ, has, present, new_block,
                 settled += 1
         new_kept[settled:] = -1
         contexts, kept = joined(stay, added), new_kept
-        first = 0
+        if first > 0:
+            first = 0
+            speaking = _speaking(kind, left, right, known, first)
     return contexts, edges, kept, True

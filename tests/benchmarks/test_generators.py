@@ -8,7 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.generators import FAULTS, clues_reached, kinds_needed, table_with_clues, tax, write_csv, write_parquet
+from benchmarks.generators import (
+    FAULTS,
+    clues_reached,
+    kinds_needed,
+    letters,
+    table_with_clues,
+    tax,
+    write_csv,
+    write_parquet,
+)
 
 DEPENDENCIES = [
     (["zip"], "city"),
@@ -95,3 +104,16 @@ def test_number_of_distinct_clues(wanted: int) -> None:
     row_values = [tuple(r) for r in codes.T.tolist()]
     clues = {tuple((a > b) - (a < b) for a, b in zip(t, u, strict=True)) for t, u in permutations(row_values, 2)}
     assert len(clues) == clues_reached(wanted) >= wanted
+
+
+def test_letters_have_sixteen_dependent_values_a_column() -> None:
+    frame = letters(20_000, seed=1).to_pandas()
+    assert frame.shape == (20_000, 17)
+    assert int(frame.to_numpy().min()) == 0
+    assert int(frame.to_numpy().max()) == 15
+    assert frame.equals(letters(20_000, seed=1).to_pandas())
+    assert not frame.equals(letters(20_000, seed=2).to_pandas())
+    within = frame.groupby("glyph").transform("std").mean()  # what a glyph leaves open is less than a column's spread
+    assert (within < 0.75 * frame.drop(columns="glyph").std()).mean() > 0.5
+    shared = frame[frame["glyph"] == 0].drop(columns="glyph").corr().abs().to_numpy()
+    assert np.median(shared[np.triu_indices(16, 1)]) > 0.3

@@ -87,6 +87,52 @@ def row_pairs(pairs: ClusterPairs) -> set[tuple[int, int]]:
     return found
 
 
+def what_is_told(codes: NDArray[np.int32], pairs: set[tuple[int, int]]) -> set[tuple[frozenset[int], int, int, bool]]:
+    """For each pair of rows and any two columns on which it differs (one of them twice, too): the columns on which it
+    differs, the two, and whether it orders them alike."""
+    table = codes.tolist()
+    told = set()
+    for t, u in pairs:
+        signs = [(c[t] > c[u]) - (c[t] < c[u]) for c in table]
+        differ = frozenset(a for a, sign in enumerate(signs) if sign)
+        told |= {(differ, a, b, signs[a] == signs[b]) for a in differ for b in differ}
+    return told
+
+
+@pytest.mark.parametrize("columns", [1, 3, 15, 16, 17, 20, 21, 33])
+@pytest.mark.parametrize("seed", range(4))
+def test_clues_that_tell_nothing_new_may_be_left_out(seed: int, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "TASK_PAIRS", 1000)
+    rng = np.random.default_rng(seed)
+    varying = rng.permutation(columns)[:6]
+    codes = np.zeros((columns, 90), dtype=np.int32)
+    codes[varying] = rng.integers(-1, 5, (len(varying), 90))
+    layout = make_layout([(c, c, ACROSS, True) for c in range(columns)])
+    comparable = lay_out(codes, layout, nulls="value", threads=1 + seed % 2, telling=True)
+    compared: set[tuple[int, int]] = set()
+    left: set[tuple[int, int]] = set()
+    returned = 0
+    for pairs in (reflexive(rng, 90), two_sided(rng, 90), all_rows(np.arange(90, dtype=np.int32))):
+        got = comparable.within(pairs)
+        assert [*map(tuple, got.clues.tolist())] == left_by(codes, layout, "value", got.rows)
+        compared |= row_pairs(pairs)
+        left |= {(t, u) for t, u in got.rows.tolist()}
+        returned += len(got.clues)
+        assert left <= compared | {(u, t) for t, u in compared}
+        assert what_is_told(codes, left) == what_is_told(codes, compared)
+    if columns > 3:
+        assert returned < 0.8 * len(expected(codes, layout, "value", compared))
+    assert not len(comparable.within(all_rows(np.arange(90, dtype=np.int32))).clues) or seed % 2
+
+
+def test_only_orders_of_single_columns_are_told() -> None:
+    codes = np.zeros((2, 3), dtype=np.int32)
+    plain = (0, 0, ACROSS, True)
+    for comparison, nulls in (((0, 0, ACROSS, False), "value"), ((0, 1, ACROSS, True), "value"), (plain, "unknown")):
+        with pytest.raises(ValueError, match="telling: True for this layout; allowed: for columns compared in order"):
+            lay_out(codes, make_layout([comparison]), nulls=nulls, telling=True)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("how", ["direct", "hashed"])
 @pytest.mark.parametrize("seed", range(60))
 def test_portions_give_each_clue_once(seed: int, how: str, monkeypatch: pytest.MonkeyPatch) -> None:

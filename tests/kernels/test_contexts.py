@@ -98,6 +98,25 @@ def test_contexts_are_those_of_all_subsets_in_whatever_portions_clues_come(seed:
         known = found.contexts
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_difference_sets_of_several_blocks(seed: int) -> None:
+    """Some portions bring new clues of known sets, and some sets none of a target."""
+    rng = np.random.default_rng(seed)
+    attributes = 9
+    drawn = rng.choice([LESS, EQUAL, GREATER], (1200, attributes), p=[0.3, 0.3, 0.4])
+    drawn[:, 4] = drawn[:, 2]  # ordered alike: no clue is spoken of the other way round
+    clues = [tuple(clue) for clue in drawn.tolist() if any(o != EQUAL for o in clue)]
+    assert len({tuple(o != EQUAL for o in clue) for clue in clues}) > 3 * 64
+    targets = all_targets(attributes)
+    search = of_targets(attributes, targets)
+    for end in (300, 310, len(clues)):
+        portion = clues[{300: 0, 310: 300}.get(end, 310) : end]
+        found = search.extend(pack([*portion, *map(exchanged, portion)], attributes))
+        for number, target in enumerate(targets):
+            contexts = read(found.contexts, found.target, number)
+            assert set(contexts) == minimal_contexts(clues[:end], target, attributes, attributes), (target, end)
+
+
 @pytest.mark.parametrize("attributes", [31, 32, 33, 63, 64, 65, 129, 257])
 def test_attributes_of_several_words(attributes: int) -> None:
     last = attributes - 1

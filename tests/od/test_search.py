@@ -4,10 +4,12 @@ definition; and one comparison of pairs for several kinds of rule."""
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import time
 from dataclasses import replace
 from typing import Any
+from unittest.mock import ANY
 
 import numpy as np
 import pandas as pd
@@ -29,11 +31,14 @@ from tuplewise.gpu_kernels.device import pick_device
 
 TABLES_A_SEED = 30
 # Bounds that make a way of deciding the usual one. A sample is one pair of each of two rows, or nearly nothing.
+CHOSEN = {"ALL_AT_ONCE": -1, "ALL_PAIRS_SHARE": math.inf}  # all pairs are never compared
+SOON = {"ALL_PAIRS_SHARE": 0.0, "LEAST_PAIR_SECONDS": 0.0}
 WAYS: dict[str, dict[str, Any]] = {
     "all at once": {"ALL_AT_ONCE": 1 << 20},
-    "as it is": {"ALL_AT_ONCE": -1, "SAMPLED_ROWS": 4},
-    "validated": {"ALL_AT_ONCE": -1, "SAMPLED_ROWS": 1, "WITNESSES": 1, "SETS_A_ROUND": 0},
-    "exhausted": {"ALL_AT_ONCE": -1, "SAMPLED_ROWS": 1, "FIRST_VALIDATED": 1, "SETS_A_ROUND": 2},
+    "as it is": {"SAMPLED_ROWS": 4} | CHOSEN,
+    "validated": {"SAMPLED_ROWS": 1, "WITNESSES": 1, "SETS_A_ROUND": 0} | CHOSEN,
+    "exhausted": {"SAMPLED_ROWS": 1, "FIRST_VALIDATED": 1, "SETS_A_ROUND": 2} | CHOSEN,
+    "all in the end": {"ALL_AT_ONCE": -1, "SAMPLED_ROWS": 1, "FIRST_VALIDATED": 1, "MEASURED_ROWS": 1} | SOON,
 }
 
 
@@ -102,6 +107,31 @@ def test_each_way_of_deciding_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert did["exhausted"]["column_sets"]
     assert did["validated"]["compared_pairs"] == 0
     assert 0 < did["as it is"]["compared_pairs"] < 300 * 299 / 2
+    at_once = {"columns": [], "pairs": different * (different - 1) // 2, "decided": ANY}
+    assert did["all in the end"]["column_sets"] == [at_once]
+
+
+def test_all_pairs_are_compared_only_where_that_is_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The price is what was measured, here an hour a pair; the answer is the same."""
+    strain(monkeypatch, "all in the end")
+    rng = np.random.default_rng(5)
+    codes = np.stack([rng.integers(0, v, 2000) for v in (3, 5, 8, 40, 200)]).astype(np.int32)
+    cheap = find(codes, Targets.of_orders(5))
+    compare_rows = LocalTable.compare_rows
+    measured = []
+
+    def slow(table: LocalTable, rows: NDArray[np.int32]) -> loop.ComparedPairs:
+        measured.append(rows.tolist())
+        compared = compare_rows(table, rows)
+        return replace(compared, comparing_seconds=3600.0 * compared.pairs)
+
+    monkeypatch.setattr(LocalTable, "compare_rows", slow)
+    monkeypatch.setattr(loop, "ALL_PAIRS_SHARE", 1.0)
+    dear = find(codes, Targets.of_orders(5))
+    assert measured[0] == [0]
+    assert [of_set["columns"] for of_set in cheap.search["column_sets"]] == [[]]
+    assert all(of_set["columns"] for of_set in dear.search["column_sets"])
+    assert as_set(cheap) == as_set(dear)
 
 
 def test_results_are_the_same_for_every_order_of_rows_and_seed() -> None:
