@@ -28,7 +28,8 @@ FEWEST_FOUND = 100  # nor does it before it has found so many: those of few grou
 FEWEST_GROUPS = 3  # sets of so few are searched together
 
 FORECAST_AFTER_SECONDS = 3.0
-FORECAST_SECONDS = 1.0  # of inverting samples of clues
+LATER = 4  # times as long until another forecast, where the first is of few sets
+FORECAST_SHARE = 0.3  # of the time so far goes into inverting samples of clues
 FIRST_SAMPLE = 32  # clues
 MANY_SETS = 100_000
 LONG_SECONDS = 60.0
@@ -70,11 +71,10 @@ def search(
     """
     ends = run.part(SEARCH_SHARE).deadline
     decides = None if wanted.max_groups <= FEWEST_GROUPS else run.part(WHOLE_SHARE).deadline
-    watch = _Watch(edges, wanted, run, decides, hint=hint, forecasts=weights is None)
+    watch = _Watch(edges, wanted, run, decides, hint=hint, forecasts=weights is None and ends is None)
     found = find(edges, wanted, deadline=ends, watch=watch)
     if found.complete or ends is None:
         return Searched(found.sets, found.uncovered, found.complete, wanted.max_groups if found.complete else 0)
-    watch.forecasts = False
     parts, all_of = [found], 0
     for groups in range(min(FEWEST_GROUPS, wanted.max_groups), wanted.max_groups + 1):
         if time.monotonic() >= ends:
@@ -102,32 +102,33 @@ class _Watch:
         forecasts: bool,
     ) -> None:
         self._edges, self._wanted, self._run = edges, wanted, run
-        self._decides_at, self._hint, self.forecasts = decides_at, hint, forecasts
-        self._began, self._most = time.monotonic(), 0
+        self._decides_at, self._hint, self._forecasts = decides_at, hint, forecasts
+        self._began, self._most, self._forecast_after = time.monotonic(), 0, FORECAST_AFTER_SECONDS
 
     def __call__(self, found: int, share: float) -> bool:
         self._most = max(self._most, found)
         self._run.found(self._most, self._hint)
         now = time.monotonic()
-        if self.forecasts and now - self._began > FORECAST_AFTER_SECONDS:
-            self.forecasts = False
-            self._forecast(found, now - self._began)
+        if self._forecasts and now - self._began > self._forecast_after:
+            self._forecast_after *= LATER
+            self._forecasts = not self._forecast(found, now - self._began)
         if self._decides_at is not None and now >= self._decides_at and found >= FEWEST_FOUND:
             self._decides_at = None
             return share < LIKELY_SHARE
         return False
 
-    def _forecast(self, found: int, seconds: float) -> None:
-        """Warn where very many sets are to be expected. `found` in `seconds`: so far."""
-        clues, expected = sampled_inversion(self._edges, self._wanted, FORECAST_SECONDS)
+    def _forecast(self, found: int, seconds: float) -> bool:
+        """Warn where very many sets are to be expected, and tell whether. `found` in `seconds`: so far."""
+        clues, expected = sampled_inversion(self._edges, self._wanted, FORECAST_SHARE * seconds)
         expected = max(expected, found)
         longer = expected * seconds / max(1, found)
         if expected < MANY_SETS and (found < FEWEST_TIMED or longer < LONG_SECONDS):
-            return
+            return False
         how_long = f", which takes at least some {duration(longer)}" if found >= FEWEST_TIMED else ""
         parts = f"{expected:,}", how_long, f"{clues:,} of {len(self._edges):,} clues alone have so many"
         text = "at least some {} constraints are to be expected{} ({}){}"
         self._run.warn(Wording(text, *parts, self._hint))
+        return True
 
 
 def sampled_inversion(edges: NDArray[np.uint64], wanted: Wanted, seconds: float) -> tuple[int, int]:

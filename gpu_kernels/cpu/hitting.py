@@ -246,6 +246,8 @@ class _Pool:
         if rest.status == OK:
             yield _Task(rest.node, task.symmetric, level, share)
         for v, partner in zip(first[:number].tolist(), second[:number].tolist(), strict=True):
+            if self.stop[0]:
+                return
             for other in (-1, partner)[: 1 + (partner >= 0)]:
                 child = self.steps.child(node, open_, v, other)
                 if child.unhit is not None:

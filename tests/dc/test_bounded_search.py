@@ -190,7 +190,7 @@ def test_a_sampled_inversion_counts_the_sets_of_some_clues() -> None:
 def test_a_search_of_very_many_constraints_warns(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for name, value in {"FORECAST_AFTER_SECONDS": -1, "FORECAST_SECONDS": 0.2, "MANY_SETS": 1}.items():
+    for name, value in {"FORECAST_AFTER_SECONDS": -1, "FORECAST_SHARE": 1e4, "MANY_SETS": 1}.items():
         monkeypatch.setattr(bounded_search, name, value)
     with caplog.at_level(logging.WARNING, "tuplewise"):
         discover(tw.load(like_columns(30, 4)), DcDiscoverOptions(device="cpu"))
@@ -243,11 +243,11 @@ def test_a_command_keeps_its_time_limit_where_constraints_have_no_end(
     seconds = time.monotonic() - began
     document = json.loads(output.read_text())
     assert (code, document["partial"]) == (3, True)
-    assert seconds < 1.1 * limit + 2  # other work on the machine may hold it up at its end
+    assert seconds < 1.1 * limit + 5  # other work on the machine may hold it up at its end
     assert "time limit reached while constraints were searched" in " ".join(document["notes"])
     listed = [len(c["predicates"]) for c in document["result"]["constraints"]]
     assert listed == sorted(listed)
-    assert "--max-predicates N" in capsys.readouterr().err or seconds < bounded_search.FORECAST_AFTER_SECONDS + limit
+    assert "to be expected" not in capsys.readouterr().err
 
 
 def test_arrays_keep_what_is_complete() -> None:
