@@ -4,11 +4,12 @@ If no other pair leaves such a clue, its edge is removed, and hitting sets that 
 early, the clue may still exist, and probes whose predicates it satisfies promise nothing any more. A new hitting set
 that contains a promised probe holds. Any other is checked on the table, and the clues of its violations are learnt.
 
-Without nulls few checks are needed. Let a new hitting set X miss the removed edges R, and let a living pair with edge
-u violate X. If for each e in R there were a vertex v(e) in e outside u, X with these vertices would hit all edges that
-were there before; so it would contain a hitting set that holds, which u would miss. So u contains some e of R, and
-where each outcome is known it is e. Hence a set that holds shows that none of the edges that it misses is left by any
-pair, and all sets that miss no others hold too; a pair that violates a set leaves a removed clue.
+Few checks are needed. Let a new hitting set X miss the removed edges R, and let a living pair with edge u violate X. If
+for each e in R there were a vertex v(e) in e outside u, X with these vertices would hit all edges that were there
+before; so it would contain a hitting set that holds, which u would miss. So u contains some e of R. In each group it
+has the vertices of e, or all of them, which needs a null; then X has none of that group. Hence a set Y that holds,
+misses e and has no vertices in columns with nulls but in groups where X has some, would be violated by this pair too.
+So if there is such a Y for each e of R, X holds; without nulls, one Y for each e is enough for all sets.
 
 Source: the conditions for deletions in this project's notes; no published tool of its kind handles them.
 """
@@ -46,36 +47,68 @@ MOST_TAIL = 2048  # most rows since the checkpoint to compare with each other in
 
 
 class _Doubted:
-    """Removed edges that some living pair may still leave: uint64 (removed, words)."""
+    """Removed edges that some living pair may still leave.
 
-    def __init__(self, edges: Sets) -> None:
-        self._edges = edges
-        self._left = np.ones(len(edges), dtype=np.bool_)  # in doubt
+    Parameters
+    ----------
+    edges : uint64 (removed, words)
+    with_nulls : uint64 (groups, words), the vertices of each group whose columns have nulls
+    """
 
-    def one_of_each(self, sets: Sets, effort: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Numbers of sets that miss the edges in doubt, of each edge the easiest one."""
+    def __init__(self, edges: Sets, with_nulls: Sets) -> None:
+        self._edges, self._with_nulls = edges, with_nulls
+        self._met = np.zeros(len(edges), dtype=np.bool_)
+        none = np.zeros((0, len(with_nulls)), dtype=np.bool_)
+        self._proofs = [none] * len(edges)  # of each edge, the groups with nulls of sets that hold and miss it
+
+    def _groups(self, sets: Sets) -> NDArray[np.bool_]:
+        """In which groups with nulls each set has vertices: bool (sets, groups)."""
+        found = np.zeros((len(sets), len(self._with_nulls)), dtype=np.bool_)
+        for place, group in enumerate(self._with_nulls):
+            found[:, place] = np.any(sets & group, axis=1)
+        return found
+
+    def easiest(self, sets: Sets, effort: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers of sets whose checks tell most: for each edge in doubt, of those that miss it the ones with the
+        fewest groups with nulls, and the easiest of these."""
+        groups = self._groups(sets)
+        order = np.lexsort((effort, groups.sum(axis=1)))
         chosen = set()
-        for edge in self._edges[self._left]:
-            missing = np.flatnonzero(~np.any(sets & edge, axis=1))
-            if len(missing):
-                chosen.add(int(missing[np.argmin(effort[missing])]))
+        for place, edge in enumerate(self._edges):
+            taken = self._proofs[place]
+            for number in order[~np.any(sets[order] & edge, axis=1)].tolist() if not self._met[place] else ():
+                if not _some_within(taken, groups[[number]])[0]:
+                    chosen.add(number)
+                    taken = np.concatenate([taken, groups[[number]]])
         return np.array(sorted(chosen), dtype=np.int64)
 
     def missed_by(self, sets: Sets) -> NDArray[np.bool_]:
-        """bool (sets,): which miss an edge in doubt."""
-        return ~_hit_by_all(sets, self._edges[self._left])
+        """bool (sets,): which miss an edge that is in doubt for them."""
+        groups, missed = self._groups(sets), np.zeros(len(sets), dtype=np.bool_)
+        for place in np.flatnonzero(~self._met).tolist():
+            missing = ~np.any(sets & self._edges[place], axis=1)
+            missed |= missing & ~_some_within(self._proofs[place], groups)
+        return missed
 
     def rule_out(self, mask: NDArray[np.uint64]) -> None:
         """No pair leaves the edges that a set misses: it holds."""
-        self._left &= np.any(self._edges & mask, axis=1)
+        groups = self._groups(mask[None, :])
+        for place in np.flatnonzero(~np.any(self._edges & mask, axis=1)).tolist():
+            self._proofs[place] = np.concatenate([self._proofs[place], groups])
 
     def meet(self, edges: Sets) -> None:
         """Some pairs leave these edges."""
-        self._left &= ~among(self._edges, edges)
+        self._met |= among(self._edges, edges)
 
     def settled(self, edges: Sets) -> bool:
-        """Whether none of these is in doubt."""
-        return bool((among(edges, self._edges) & ~among(edges, self._edges[self._left])).all())
+        """Whether it is known of each of these whether some pair leaves it."""
+        known = self._met | np.array([len(proofs) > 0 for proofs in self._proofs], dtype=np.bool_)
+        return bool(among(edges, self._edges[known]).all())
+
+
+def _some_within(proofs: NDArray[np.bool_], groups: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """bool (sets,): whether the groups of some proof, bool (proofs, groups), are among those of each set."""
+    return np.asarray(np.any(np.all(proofs[None, :, :] <= groups[:, None, :], axis=2), axis=1))
 
 
 def _hit_by_all(sets: Sets, edges: Sets) -> NDArray[np.bool_]:
@@ -146,7 +179,7 @@ class Deciding:
             found = without_edges(sets, edges, self._vertices.edges_of(removed), self._vertices.wanted)
             open_ = found.kept < 0
             open_ &= ~index.promise(found.sets)
-            doubted = _Doubted(self._vertices.edges_of(removed)) if self._known_outcomes() else None
+            doubted = self._doubted(self._vertices.edges_of(removed))
             decided = self._decide(found.sets, open_, clues, table, edges, index, doubted)
             if decided is None:
                 return self._anew(before)
@@ -158,12 +191,18 @@ class Deciding:
                 index = replace(index, promised=np.concatenate([promised, index.promised[len(promised) :]]))
         return Known(clues, sets, np.zeros(len(sets), dtype=np.int64), index), gone
 
-    def _known_outcomes(self) -> bool:
-        """Whether each comparison of living rows has an outcome, and no size of constraints is asked for."""
-        if self._fixed.options.discover.max_predicates is not None:
-            return False
-        held = self._held
-        return not bool((held.codes[: held.used].min(axis=1, initial=0) < 0)[held.alive[: held.used]].any())
+    def _doubted(self, edges: Sets) -> _Doubted | None:
+        """The removed edges; None where a check decides one set only: sizes of constraints are limited, or nulls have
+        outcomes of their own."""
+        held, space, options = self._held, self._fixed.space, self._fixed.options.discover
+        nulls = held.codes[: held.used] < 0
+        columns = np.asarray(nulls.any(axis=0))
+        if columns.any():
+            columns = np.asarray(nulls[held.alive[: held.used]].any(axis=0))
+        if options.max_predicates is not None or (options.nulls == "value" and columns.any()):
+            return None
+        groups = np.flatnonzero(columns[space.left] | columns[space.right])
+        return _Doubted(edges, self._vertices.wanted.group_masks[groups])
 
     def _seek(self, clue: NDArray[np.uint64]) -> tuple[int, int, bool]:
         """Find a living pair of rows that leaves a clue, or -1; and whether all pairs were examined."""
@@ -224,14 +263,14 @@ class Deciding:
     ) -> tuple[Sets, WitnessedClues, ColumnSetIndex] | None:
         """Check open hitting sets on the table until none is violated, and return hitting sets that all hold.
 
-        `doubted`: the removed edges, if each outcome is known. None is returned if there are too many sets to check.
+        `doubted`: see `_doubted`. None is returned if there are too many sets to check.
         """
         proven: list[NDArray[np.uint64]] = []
         numbers = self._held.living_rows
         while open_.any():
             candidates = np.flatnonzero(open_)
             if doubted is not None:
-                candidates = candidates[doubted.one_of_each(sets[candidates], self._effort(sets[candidates]))]
+                candidates = candidates[doubted.easiest(sets[candidates], self._effort(sets[candidates]))]
             if len(candidates) > MOST_DECIDED:
                 return None
             rules = self._vertices.rules(sets[candidates])
