@@ -25,6 +25,7 @@ from benchmarks.discoveries import timed_discovery
 from benchmarks.hybrid_cases import HYBRID_CASES, SLOW_HYBRID_CASES
 from benchmarks.ind_cases import IND_CASES
 from benchmarks.ind_state_cases import IND_STATE_CASES
+from benchmarks.limit_cases import LIMIT_CASES
 from benchmarks.memory import extra_peak_bytes
 from benchmarks.od_cases import DEPENDENCY_CASES
 from benchmarks.profile_cases import PROFILE_CASES
@@ -225,5 +226,6 @@ CASES: dict[str, Case] = {
         *READING_CASES,
         *PROFILE_CASES,
         *CONTRACT_CASES,
+        *LIMIT_CASES,
     )
 }

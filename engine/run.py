@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from copy import copy
@@ -78,6 +79,13 @@ class Run:
         """Report the finished share of a stage."""
         if self._progress is not None:
             self._progress(stage, share)
+
+    def found(self, count: int, hint: str) -> None:
+        """Report how many constraints a search has found so far, and what would shorten it."""
+
+    def warn(self, text: str) -> None:
+        """Say something that can't wait for the result."""
+        logging.getLogger("tuplewise").warning("%s", text)
 
     def stage(self, name: str) -> Callable[[float], None] | None:
         """A function that kernels call with the finished share of a stage; None if there is nothing to do.

@@ -11,6 +11,9 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+Watch = Callable[[int, float], bool]
+"""Follows a search: told how many sets were found so far and the share that is done; True ends the search."""
+
 
 class Control:
     """Settings and stop flag that the threads of one kernel call share.

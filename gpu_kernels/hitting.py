@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.control import Control, Watch
 from tuplewise.gpu_kernels.cpu import hitting, hitting_extend, hitting_missed, hitting_without
 from tuplewise.gpu_kernels.hitting_types import Bound, Wanted
 from tuplewise.gpu_kernels.words import mask_words, members
@@ -49,6 +49,7 @@ def minimal_hitting_sets(
     chances: NDArray[np.float64] | None = None,
     deadline: float | None = None,
     progress: Callable[[float], None] | None = None,
+    watch: Watch | None = None,
     threads: int | None = None,
 ) -> HittingSets:
     """All minimal sets X of atoms that leave edges of total weight at most `budget` unhit.
@@ -66,6 +67,8 @@ def minimal_hitting_sets(
         atoms of a group never have a larger one. X passes then while a larger set may not, and is minimal where none
         of its parts passes.
     deadline : `time.monotonic()` value
+    watch : told now and then how many sets were found so far, and the share of the search that is done; where it
+        returns True, the search ends as at a deadline
 
     Raises
     ------
@@ -86,7 +89,7 @@ def minimal_hitting_sets(
 
     bound = _bound(budget, most, chances, wanted) if budget > 0 else None
     control = Control(deadline, progress, threads)
-    found = HittingSets(*hitting.run(np.ascontiguousarray(edges.T), weight, wanted, bound, control))
+    found = HittingSets(*hitting.run(np.ascontiguousarray(edges.T), weight, wanted, bound, control, watch))
     return found if chances is None else _without_supersets(found, wanted)
 
 

@@ -70,7 +70,8 @@ def dc_discover(invocation: Invocation, /, table: str, **given: Any) -> int:
         run = CommandRun(command, progress, invocation, options)
         how, asked, space = _of_state(listing.space_from, reading, options, run)
         shown = {**listing.chosen, "explain_space": False, "space_from": listing.space_from}
-        return tasks.discover_dcs(table, asked, run, reading=how, space=space, shown=shown)
+        found = tasks.discover_dcs(table, asked, run, reading=how, space=space, shown=shown)
+        return found if form == "text" or listing.limit is not None else found.written_by(run.deadline)
 
     def explain(progress: Progress) -> Document:
         return _explain(table, reading, options, CommandRun(None, progress, invocation), listing.space_from)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tuplewise.engine.cli.kernels import Kernels
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import Invocation
-from tuplewise.engine.errors import command_line_option
+from tuplewise.engine.errors import command_line_option, spelled
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.run import Limits
 from tuplewise.engine.tasks import TaskRun
@@ -70,6 +70,12 @@ class CommandRun(TaskRun):
 
     def step(self, name: str) -> None:
         self._shown.step(name)
+
+    def found(self, count: int, hint: str) -> None:
+        self._shown.found(count, spelled(hint, self.face))
+
+    def warn(self, text: str) -> None:
+        self._shown.say(f"note: {spelled(text, self.face)}")
 
     def get_ready(self) -> None:
         """Wait for the kernels before anything is read, for commands whose reading calls some."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 from typing import Any
 
@@ -21,6 +22,8 @@ _STEPS = {
     "indexes": "choosing how later rows are looked up",
 }
 
+FIRST_COUNT_SECONDS, COUNT_SECONDS = 4.0, 2.0  # when what was found is first shown, and how often then
+
 
 class Progress:
     """A line on stderr that follows the work; nothing where stderr is no terminal, or with `quiet`."""
@@ -31,6 +34,8 @@ class Progress:
         self._task: Any = None
         self._shown: str | None = None
         self._beside: str | None = None
+        self._found: tuple[str | None, str] = (None, "")  # a step, and how many it has found
+        self._counts_from = 0.0
         if not quiet and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -74,9 +79,23 @@ class Progress:
         if self._bar is not None:
             self._bar.update(self._task, description=self._description)
 
+    def found(self, count: int, hint: str) -> None:
+        """Show, every few seconds of a long step, how many constraints it has found, and a hint."""
+        if self._bar is None:
+            return
+        now = time.monotonic()
+        if self._found[0] != self._shown:
+            self._found, self._counts_from = (self._shown, ""), now + FIRST_COUNT_SECONDS
+        if now >= self._counts_from:
+            self._counts_from = now + COUNT_SECONDS
+            self._found = self._shown, f"{count:,} so far{hint}"
+            self._bar.update(self._task, description=self._description)
+
     @property
     def _description(self) -> str:
-        return "; ".join(_STEPS.get(name, name) for name in (self._shown, self._beside) if name)
+        step, found = self._found
+        parts = [_STEPS.get(name, name) for name in (self._shown, self._beside) if name]
+        return "; ".join([*parts, *([found] if found and step == self._shown else [])])
 
     def say(self, text: str) -> None:
         """Print one line to stderr, above the bar."""

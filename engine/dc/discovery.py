@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, overload
 
@@ -83,6 +83,22 @@ class DcDiscovery:
     def constraints(self) -> ConstraintList:
         """The constraints as objects, in result order."""
         return ConstraintList(self.space, self.arrays)
+
+    def first(self, count: int, note: str) -> DcDiscovery:
+        """The first constraints in result order only, and a note on why there are no others."""
+        part = slice(count)
+        estimate = self.estimate
+        if estimate is not None:
+            low, high, estimated = estimate.low[part], estimate.high[part], estimate.estimated[part]
+            estimate = replace(estimate, low=low, high=high, estimated=estimated)
+        return replace(
+            self,
+            arrays=self.arrays.take(np.arange(count)),
+            ranking=Ranking(*(getattr(self.ranking, field.name)[part] for field in fields(Ranking))),
+            estimate=estimate,
+            partial=True,
+            notes=[*self.notes, note],
+        )
 
     def best(self, rank_by: Figure, limit: int | None = None) -> NDArray[np.int64]:
         """Indexes of the constraints from best to worst by one figure; ties stay in result order."""

@@ -49,6 +49,8 @@ class ComparePairs(Protocol):
         progress: Callable[[float], None] | None,
     ) -> ClueSet: ...
 
+COMPARING_SHARE = 0.8  # of the time that is left: merging the clues, and any search in them, need the rest
+
 
 @dataclass(frozen=True, eq=False)
 class EvidenceSet:
@@ -148,7 +150,11 @@ def collect_evidence(
         return EvidenceSet(space, clues, np.ones(len(clues), dtype=np.int64), rows * (rows - 1), rows, True)
     compare = comparing or partial(collect_clues, device=device)
     found = compare(
-        relation.codes, space.layout, nulls=space.options.nulls, deadline=run.deadline, progress=run.stage(stage)
+        relation.codes,
+        space.layout,
+        nulls=space.options.nulls,
+        deadline=run.part(COMPARING_SHARE).deadline,
+        progress=run.stage(stage),
     )
     clues, counts = found.clues, found.counts
     assert counts is not None

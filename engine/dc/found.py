@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.dc.ranking import Ranking
+from tuplewise.engine.errors import number_of
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.estimate import Estimate
@@ -45,6 +46,11 @@ class FoundConstraints:
     estimate: Estimate | None = None
     notes: list[str] = field(default_factory=list)
     pairs_missing: bool = False
+
+
+def listed_in_full(arrays: ConstraintArrays) -> str:
+    """Text to add on the sizes of which no constraint is missing; empty if there is none."""
+    return f" (all of at most {number_of(arrays.all_of, 'predicate')} are listed)" if arrays.all_of else ""
 
 
 def implied_by_missing(space: PredicateSpace) -> str:

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.bounded_search import what_shortens
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.found import OTHERS_MISSING, FoundConstraints, implied_by_missing
 from tuplewise.engine.dc.inversion import ConstraintArrays, constraints_of
@@ -50,6 +51,7 @@ MOST_EFFORT = 8.0  # cost of that listing
 ROWS_A_COMBINATION = 4  # rows per combination of a candidate's values above which collapsing pays
 LISTED_PAIRS_A_ROW = 40  # most estimated pairs of a part to list, per row
 LISTED_AT_ONCE = 1 << 20
+SEARCH_SHARE = 0.9  # of the time that is left: the rest is for what follows the search
 
 
 def find(
@@ -74,12 +76,20 @@ def find(
     Cost: rows for the sample; agreeing pairs of some column sets; rows log rows for each candidate that is validated;
     and the inversion. Memory: the codes twice, the distinct clues, the candidates.
     """
-    rows = table or LocalDcTable(relation, space, device, run)
-    candidates = DcCandidates(space, run.deadline)
-    loop = Loop(rows, candidates, seed=space.options.seed, lap=lap, progress=run.minded(SEARCHING))
+    searching = run.part(SEARCH_SHARE)
+    rows = table or LocalDcTable(relation, space, device, searching)
+    candidates = DcCandidates(space, searching.deadline)
+    minded, hint = searching.minded(SEARCHING), what_shortens(space)
+
+    def progress(share: float) -> None:
+        run.found(len(candidates.sets), hint)
+        minded(share)
+
+    loop = Loop(rows, candidates, seed=space.options.seed, lap=lap, progress=progress)
     reached = loop.run()
     search = loop.report(relation.all_rows, relation.column_names)
-    arrays = candidates.constraints(relation.all_rows, reached is None)
+    arrays = candidates.constraints(relation.all_rows, reached is None, run)
+    reached = reached or (None if arrays.complete else TIME_LIMIT)
     return found_constraints(arrays, search, search["undecided"], reached, space)
 
 
@@ -90,7 +100,8 @@ def found_constraints(
     if reached is not None and not len(arrays):
         reached = f"{reached} before any constraint was decided"
     elif reached is not None:
-        reached = f"{reached} with {undecided:,} candidates undecided: {OTHERS_MISSING}{implied_by_missing(space)}"
+        left = f" with {undecided:,} candidates undecided" if undecided else ""
+        reached = f"{reached}{left}: {OTHERS_MISSING}{implied_by_missing(space)}"
     return FoundConstraints(arrays, reached, search=search)
 
 
@@ -325,10 +336,10 @@ class DcCandidates:
         kept = ~misses_some(self._sets, self._vertices.edges_of(clues), atoms=self._vertices.count)
         self._sets, self._decided = self._sets[kept], self._decided[kept]
 
-    def constraints(self, rows: int, complete: bool) -> ConstraintArrays:
-        """The decided constraints, for a table of `rows` rows."""
+    def constraints(self, rows: int, complete: bool, run: Run | None = None) -> ConstraintArrays:
+        """The decided constraints, for a table of `rows` rows; see `constraints_of`."""
         sets = self._sets[self._decided]
-        return constraints_of(sets, np.zeros(len(sets), dtype=np.int64), complete, self._space, rows)
+        return constraints_of(sets, np.zeros(len(sets), dtype=np.int64), complete, self._space, rows, run)
 
     def _effort(self, sets: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Cost of deciding each set, in checks of at most two inequalities: float64 (sets,), at most MOST_EFFORT."""

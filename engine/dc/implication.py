@@ -5,6 +5,7 @@ closure.py finds the consequences of one conjunction; this module handles whole 
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.closure import close
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
+from tuplewise.engine.run import past
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.words import ACROSS, WITHIN_U
 
@@ -19,6 +21,8 @@ Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Bits = NDArray[np.uint64]
+
+AT_ONCE = 1 << 13  # constraints between two looks at the clock
 
 
 @kernel(
@@ -165,7 +169,7 @@ def _build_trie(forms: Bits) -> tuple[Numbers, Ints, Ints, Ints]:
 
 @kernel(
     "uint64[:, ::1], uint64[:, ::1], uint64[:, ::1], boolean[::1], int64[::1], int32[::1], int64[::1], "
-    "int64[::1], int64[::1]"
+    "int64[::1], int64[::1], int64, int64"
 )
 def _mark_implied(
     own: Bits,
@@ -177,18 +181,21 @@ def _mark_implied(
     skip: Ints,
     first: Ints,
     last: Ints,
+    start: int,
+    stop: int,
 ) -> Flags:
-    """Whether each constraint stays: satisfiable, not implied by a stronger one, and first of its equivalents."""
-    count, words = own.shape
-    stays = satisfiable.copy()
-    for g in range(count):
+    """Whether each constraint from `start` on, before `stop`, stays: satisfiable, not implied by a stronger one, and
+    first of its equivalents: bool (stop - start,)."""
+    words = own.shape[1]
+    stays = satisfiable[start:stop].copy()
+    for g in range(start, stop):
         if not satisfiable[g]:
             continue
         adds = False
         for w in range(words):
             adds = adds or closed[g, w] != own[g, w]
         node = 0
-        while adds and stays[g] and node < len(atom):
+        while adds and stays[g - start] and node < len(atom):
             a = atom[node]
             if not closed[g, a >> 6] >> np.uint64(63 - (a & 63)) & np.uint64(1):
                 node = skip[node]
@@ -196,7 +203,7 @@ def _mark_implied(
             for row in range(first[node], last[node]):
                 f = owner[row]
                 if f != g and (f < g or not (_within(own[g], closed[f]) or _within(mirrored[g], closed[f]))):
-                    stays[g] = False
+                    stays[g - start] = False
             node += 1
     return stays
 
@@ -222,7 +229,12 @@ def _plan(space: PredicateSpace) -> dict[str, Any]:
 
 
 def keep_strongest(
-    predicates: NDArray[np.int32], sizes: NDArray[np.int32], space: PredicateSpace, *, implication: bool = True
+    predicates: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    space: PredicateSpace,
+    *,
+    implication: bool = True,
+    deadline: float | None = None,
 ) -> NDArray[np.bool_]:
     """Select the constraints that are non-trivial and not implied by another constraint of the list.
 
@@ -233,10 +245,11 @@ def keep_strongest(
         another with same-column predicates only (true of minimal hitting sets).
     sizes : int32 (constraints,)
     implication : False: drop only the trivial constraints
+    deadline : value of time.monotonic at which to be done, with a part of the list if need be
 
     Returns
     -------
-    bool (constraints,)
+    bool (constraints,); of fewer, the first ones, if the deadline came: these were compared with each other only
 
     Notes
     -----
@@ -249,13 +262,27 @@ def keep_strongest(
     plan = _plan(space)
     group_of, operator_of = space.predicate_group.astype(np.int64), space.predicate_operator.astype(np.int64)
     graph = [plan[k] for k in ("node_left", "node_right", "ordered", "first_atom", "starts", "comparisons")]
-    closed, satisfiable = _closures(predicates, sizes, group_of, operator_of, *graph)
+    halfway = None if deadline is None else (time.monotonic() + deadline) / 2
+    parts = []
+    for start in range(0, len(sizes), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        parts.append(_closures(predicates[part], sizes[part], group_of, operator_of, *graph))
+        if past(halfway if implication else deadline):
+            break
+    closed, satisfiable = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     if not implication:
         return np.asarray(satisfiable)
+    predicates, sizes = predicates[: len(closed)], sizes[: len(closed)]
     own, mirrored = (_atoms(predicates, space, plan, mirrored) for mirrored in (False, True))
     forms = np.concatenate((own, mirrored))
     owner = np.tile(np.arange(len(sizes)), 2)
     order = np.lexsort(forms.T[::-1])
     forms, owner = np.ascontiguousarray(forms[order]), owner[order]
     trie = _build_trie(forms)
-    return np.asarray(_mark_implied(own, mirrored, closed, satisfiable, owner, *trie))
+    stays = []
+    for start in range(0, len(sizes), AT_ONCE):
+        stop = min(start + AT_ONCE, len(sizes))
+        stays.append(_mark_implied(own, mirrored, closed, satisfiable, owner, *trie, start, stop))
+        if past(deadline):
+            break
+    return np.concatenate(stays)

@@ -9,11 +9,13 @@ other, drop constraints that follow from others through transitivity (implicatio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.bounded_search import search, what_shortens
 from tuplewise.engine.dc.evidence import EvidenceSet
 from tuplewise.engine.dc.implication import keep_strongest
 from tuplewise.engine.dc.predicate import (
@@ -37,6 +39,7 @@ _OF_UNORDERED = np.full(8, -1, dtype=np.int8)
 _OF_UNORDERED[list(EXCLUDED_UNORDERED)] = np.arange(2, dtype=np.int8)
 # == != < <= > >= with t and u exchanged.
 _EXCHANGED = np.array([0, 1, 4, 5, 2, 3], dtype=np.int8)
+REDUCTION_SHARE = 0.5  # of the time that is left: ranking and writing need the rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,7 @@ class ConstraintArrays:
     one_row : bool (constraints,)
         Whether the constraint names t only.
     complete : False if a deadline ended the search before all constraints were found
+    all_of : size up to which all constraints are there in that case
     """
 
     predicates: NDArray[np.int32]
@@ -60,6 +64,7 @@ class ConstraintArrays:
     violations: NDArray[np.int64]
     one_row: NDArray[np.bool_]
     complete: bool = True
+    all_of: int = 0
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -67,7 +72,7 @@ class ConstraintArrays:
     def take(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> ConstraintArrays:
         """Select constraints by index or mask, in this order."""
         parts = (self.predicates[index], self.sizes[index], self.violations[index], self.one_row[index])
-        return ConstraintArrays(*parts, complete=self.complete)
+        return ConstraintArrays(*parts, complete=self.complete, all_of=self.all_of)
 
     @staticmethod
     def none(complete: bool = True) -> ConstraintArrays:
@@ -83,6 +88,7 @@ def invert(evidence: EvidenceSet, run: Run | None = None, *, threads: int | None
     Parameters
     ----------
     evidence : complete. The options of its space set error, max_predicates and minimality.
+    run : at its deadline, the shortest constraints that were found
 
     Notes
     -----
@@ -99,18 +105,20 @@ def invert(evidence: EvidenceSet, run: Run | None = None, *, threads: int | None
     total = evidence.ordered_pairs if evidence.rows > 1 else evidence.rows
     budget = allowed_violations(options.error, total)
     chances = _chances(evidence, total, by_atom) if budget and options.error_measure == "lift" else None
-    found = minimal_hitting_sets(
-        evidence.atom_edges() if by_atom else evidence.predicate_edges(),
-        wanted_of(space),
-        weights=evidence.counts if budget else None,
+    weights = evidence.counts if budget else None
+    find = partial(
+        minimal_hitting_sets,
+        weights=weights,
         budget=budget,
         most=float(options.error * total),
         chances=chances,
-        deadline=run.deadline,
         progress=run.stage("inversion"),
         threads=threads,
     )
-    return constraints_of(found.sets, found.uncovered, found.complete, space, evidence.rows)
+    edges = evidence.atom_edges() if by_atom else evidence.predicate_edges()
+    found = search(edges, wanted_of(space), run, hint=what_shortens(space), weights=weights, find=find)
+    arrays = constraints_of(found.sets, found.uncovered, found.complete, space, evidence.rows, run)
+    return arrays if arrays.complete else replace(arrays, all_of=min(arrays.all_of, found.all_of))
 
 
 def wanted_of(space: PredicateSpace) -> Wanted:
@@ -142,7 +150,12 @@ def _chances(evidence: EvidenceSet, total: int, by_atom: bool) -> NDArray[np.flo
 
 
 def constraints_of(
-    sets: NDArray[np.uint64], uncovered: NDArray[np.int64], complete: bool, space: PredicateSpace, rows: int
+    sets: NDArray[np.uint64],
+    uncovered: NDArray[np.int64],
+    complete: bool,
+    space: PredicateSpace,
+    rows: int,
+    run: Run | None = None,
 ) -> ConstraintArrays:
     """Constraints of minimal hitting sets: in result order, one of each mirror pair, the strongest only.
 
@@ -152,6 +165,11 @@ def constraints_of(
     uncovered : int64 (sets,), number of violating ordered pairs
     complete : whether these are all minimal hitting sets
     rows : number of rows of the table
+    run : where its deadline comes first, the first constraints only
+
+    Returns
+    -------
+    ConstraintArrays, whose `all_of` is the size up to which no set was left out
     """
     if len(sets) == 0:
         return ConstraintArrays.none(complete)
@@ -165,11 +183,16 @@ def constraints_of(
     one_row = np.all((predicates < 0) | (space.scope[space.predicate_group[predicates]] == WITHIN_T), axis=1)
     if rows > 1:
         violations = np.where(one_row, violations // (rows - 1), violations)
-    arrays = ConstraintArrays(predicates, sizes, violations, one_row, complete)
+    arrays = ConstraintArrays(predicates, sizes, violations, one_row, complete, int(sizes[-1]))
     if space.closed:
         return arrays
     implication = space.options.minimality == "implication"
-    return arrays.take(keep_strongest(predicates, sizes, space, implication=implication))
+    deadline = None if run is None else run.part(REDUCTION_SHARE).deadline
+    stays = keep_strongest(predicates, sizes, space, implication=implication, deadline=deadline)
+    kept = arrays.take(np.flatnonzero(stays))
+    if len(stays) == len(sizes):
+        return kept
+    return replace(kept, complete=False, all_of=int(sizes[len(stays)]) - 1)
 
 
 def mirror_of_bits(space: PredicateSpace, by_atom: bool) -> NDArray[np.int32]:

@@ -9,7 +9,7 @@ from functools import partial
 from tuplewise.engine.dc import approximate, estimate, hybrid, workload
 from tuplewise.engine.dc.discovery import DcDiscovery, discovery_of
 from tuplewise.engine.dc.evidence import ComparePairs, collect_evidence
-from tuplewise.engine.dc.found import OTHERS_MISSING, FoundConstraints, implied_by_missing
+from tuplewise.engine.dc.found import OTHERS_MISSING, FoundConstraints, implied_by_missing, listed_in_full
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, given_space, space_to_search
 from tuplewise.engine.errors import LimitReached, Wording, joined
@@ -104,5 +104,6 @@ def _find_by_evidence(
         lap("inversion")
     if arrays.complete:
         return replace(found, arrays=arrays)
-    reached = f"time limit reached while constraints were searched: {OTHERS_MISSING}{implied_by_missing(space)}"
+    missing = f"{OTHERS_MISSING}{listed_in_full(arrays)}{implied_by_missing(space)}"
+    reached = f"time limit reached while constraints were searched: {missing}"
     return replace(found, arrays=arrays, reached=reached)

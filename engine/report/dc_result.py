@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 import numpy as np
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 FIELDS = ("id", "rule", "kind", "violating_pairs", "g1", "succinctness", "coverage")
 ESTIMATED = ("estimated", "g1_low", "g1_high")
 _CHUNK = 4096
+TIMED = 1000  # constraints that tell how long others take to write
 
 
 class DcResult(DiscoveredResult):
@@ -74,6 +78,25 @@ class DcResult(DiscoveredResult):
         """
         index = self._index(self._chosen(self.CHOICES, {"rank_by": by, "limit": limit}))
         return [constraint for constraint, _ in self._numbered(index)]
+
+    def written_by(self, deadline: float | None) -> DcResult:
+        """This result; with fewer constraints, the shortest, where not all can be written by a deadline.
+
+        `deadline`: value of time.monotonic. A few constraints are written to nowhere, to learn what one takes.
+        """
+        if deadline is None or len(self) <= TIMED:
+            return self
+        began = time.monotonic()
+        for record in self._records(np.linspace(0, len(self) - 1, TIMED).astype(np.int64)):
+            json.dumps(record)
+        now = time.monotonic()
+        fit = max(TIMED, int(TIMED * (deadline - now) / (now - began)))
+        if fit >= len(self):
+            return self
+        note = f"time limit: {fit:,} of the {len(self):,} constraints that were found are listed, the shortest ones"
+        part = copy(self)
+        part._found = self._found.first(fit, note)
+        return part
 
     def to_pandas(self, **listed: Unpack[Choice]) -> pd.DataFrame:
         """One row a constraint: id, rule, kind, size, violating_pairs, g1, succinctness, coverage.

@@ -72,7 +72,7 @@ def count_jobs(
         return _worker(work, jobs, group_offsets, threads[-1])
 
     complete = run_tasks(costs, make_worker, control)
-    return (*merge_tables(work.plan, threads), complete)
+    return (*merge_tables(work.plan, threads if complete else []), complete)  # a part of the counts tells nothing
 
 
 class DenseTable:

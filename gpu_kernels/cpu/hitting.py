@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.control import Control, Watch
 from tuplewise.gpu_kernels.cpu.hitting_search import Node, child_node, search_node
 from tuplewise.gpu_kernels.cpu.hitting_sets import NOT_MINIMAL, OK, branches, smallest_edge
 from tuplewise.gpu_kernels.cpu.hitting_weighted import (
@@ -24,7 +24,8 @@ from tuplewise.gpu_kernels.cpu.hitting_weighted import (
 from tuplewise.gpu_kernels.hitting_types import Bound, Wanted
 from tuplewise.gpu_kernels.words import as_masks
 
-SPLIT_LEVELS = 2  # top levels of the search tree whose nodes become tasks
+SPLIT_LEVELS = 2  # top levels of the search tree whose nodes become tasks; one
+FEW_GROUPS = 5  # where sets are of so few groups: splitting takes longer than searching a small subtree
 WAIT_SECONDS = 0.02  # time between two looks at the deadline by the waiting thread
 FIRST_ROOM = 1024  # initial room of a search, in sets
 
@@ -62,9 +63,9 @@ class _Exact:
         status, child = child_node(node, open_, vertex, partner, self._wanted)
         return _Child(int(status), child, 0 if status == OK and child.offsets[1] == 0 else None)
 
-    def search(self, node: Node, symmetric: bool, stop: NDArray[np.bool_]) -> Found:
+    def search(self, node: Node, symmetric: bool, stop: NDArray[np.bool_], told: NDArray[np.int64]) -> Found:
         room = np.empty((FIRST_ROOM, len(node.chosen)), dtype=np.uint64)
-        found, count = search_node(node, symmetric, self._wanted, room, 0, stop)
+        found, count = search_node(node, symmetric, self._wanted, room, 0, stop, told)
         return found[:count].copy(), np.zeros(count, dtype=np.int64)
 
 
@@ -94,9 +95,11 @@ class _Weighted:
         status, child, unhit, most = weighted_child(node, open_, vertex, partner, self._wanted, self._bound)
         return _Child(int(status), child, int(unhit) if status == OK and unhit <= most else None)
 
-    def search(self, node: WeightedNode, symmetric: bool, stop: NDArray[np.bool_]) -> Found:
+    def search(
+        self, node: WeightedNode, symmetric: bool, stop: NDArray[np.bool_], told: NDArray[np.int64]
+    ) -> Found:
         room, unhit = np.empty((FIRST_ROOM, len(node.chosen)), dtype=np.uint64), np.empty(FIRST_ROOM, dtype=np.int64)
-        found, unhit, count = search_weighted(node, symmetric, self._wanted, self._bound, room, unhit, 0, stop)
+        found, unhit, count = search_weighted(node, symmetric, self._wanted, self._bound, room, unhit, 0, stop, told)
         return found[:count].copy(), unhit[:count].copy()
 
 
@@ -111,11 +114,13 @@ class _Task:
 
 
 def run(
-    masks: Mask, weights: NDArray[np.int64], wanted: Wanted, bound: Bound | None, control: Control
+    masks: Mask, weights: NDArray[np.int64], wanted: Wanted, bound: Bound | None, control: Control,
+    watch: Watch | None = None,
 ) -> tuple[Mask, NDArray[np.int64], bool]:
     """Find all minimal sets: sets (N, words), unhit weight (N,), complete.
 
-    `masks`: uint64 (words, edges), none empty; `weights`: int64 (edges,); `bound`: None for sets that hit every edge.
+    `masks`: uint64 (words, edges), none empty; `weights`: int64 (edges,); `bound`: None for sets that hit every edge;
+    `watch`: see `hitting.minimal_hitting_sets`.
 
     Notes
     -----
@@ -130,7 +135,7 @@ def run(
     Cost: linear in the masks of each node. Memory: the nodes on the path, and the sets found.
     """
     steps = _Exact(wanted) if bound is None else _Weighted(wanted, bound)
-    pool = _Pool(steps, wanted, control)
+    pool = _Pool(steps, wanted, control, watch)
     candidates = as_masks(np.ones((1, wanted.atoms), dtype=np.bool_))[0]
     root = steps.root(masks, weights, np.array([0, masks.shape[1]], dtype=np.int64), candidates)
     complete = pool.run(_Task(root, wanted.symmetric, 0, 1.0))
@@ -143,8 +148,9 @@ def run(
 class _Pool:
     """Pool of threads that take nodes from a stack; nodes of the top levels are split into their children."""
 
-    def __init__(self, steps: _Exact | _Weighted, wanted: Wanted, control: Control) -> None:
-        self.steps, self.wanted, self.control = steps, wanted, control
+    def __init__(self, steps: _Exact | _Weighted, wanted: Wanted, control: Control, watch: Watch | None) -> None:
+        self.steps, self.wanted, self.control, self.watch = steps, wanted, control, watch
+        self.levels = SPLIT_LEVELS if wanted.max_groups > FEW_GROUPS else min(1, SPLIT_LEVELS)
         self.stack: list[_Task] = []
         self.busy = 0
         self.done = 0.0
@@ -152,6 +158,8 @@ class _Pool:
         self.stop = np.zeros(1, dtype=np.bool_)
         self.sets: list[NDArray[np.uint64]] = []
         self.unhit: list[NDArray[np.int64]] = []
+        self.kept = 0  # number of sets in them
+        self.told: list[NDArray[np.int64]] = []  # of each thread, how many its running search has found
         self.failure: BaseException | None = None
 
     def run(self, root: _Task) -> bool:
@@ -165,7 +173,7 @@ class _Pool:
                 if not threads[0].is_alive():
                     for thread in threads:
                         thread.join(WAIT_SECONDS)
-                if self.control.over():
+                if self.control.over() or (self.watch is not None and self.watch(self._found(), min(1.0, self.done))):
                     self._halt()
                 if self.control.progress is not None:
                     self.control.progress(min(1.0, self.done))
@@ -183,12 +191,20 @@ class _Pool:
         with self.ready:
             self.ready.notify_all()
 
+    def _found(self) -> int:
+        """Number of sets found so far."""
+        return self.kept + sum(int(told[0]) for told in self.told)
+
     def _work(self) -> None:
+        told = np.zeros(1, dtype=np.int64)
+        self.told.append(told)
         try:
             while (task := self._take()) is not None:
-                children = list(self._split(task)) if task.level < SPLIT_LEVELS else []
-                if task.level >= SPLIT_LEVELS:
-                    self._keep(*self.steps.search(task.node, task.symmetric, self.stop))
+                children = list(self._split(task)) if task.level < self.levels else []
+                if task.level >= self.levels:
+                    found = self.steps.search(task.node, task.symmetric, self.stop, told)
+                    told[0] = 0
+                    self._keep(*found)
                 with self.ready:
                     self.stack.extend(reversed(children))
                     self.busy -= 1
@@ -213,6 +229,7 @@ class _Pool:
             with self.ready:
                 self.sets.append(sets)
                 self.unhit.append(unhit)
+                self.kept += len(sets)
 
     def _split(self, task: _Task) -> Iterator[_Task]:
         """Split a node into its children, branching as the compiled search does. Finished sets are kept."""
@@ -229,6 +246,8 @@ class _Pool:
         if rest.status == OK:
             yield _Task(rest.node, task.symmetric, level, share)
         for v, partner in zip(first[:number].tolist(), second[:number].tolist(), strict=True):
+            if self.stop[0]:
+                return
             for other in (-1, partner)[: 1 + (partner >= 0)]:
                 child = self.steps.child(node, open_, v, other)
                 if child.unhit is not None:

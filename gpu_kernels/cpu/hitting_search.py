@@ -154,9 +154,11 @@ def _cover(uncovered, out, hits, first_block):
     return hit, first_block
 
 
-@kernel(f"{NODE}, boolean, {WANTED}, uint64[:, ::1], int64, boolean[::1]")
-def search_node(node: Node, symmetric, wanted: Wanted, found, count, stop):
+@kernel(f"{NODE}, boolean, {WANTED}, uint64[:, ::1], int64, boolean[::1], int64[::1]")
+def search_node(node: Node, symmetric, wanted: Wanted, found, count, stop, told):
     """Append all minimal hitting sets below a node with an uncovered edge to `found`; returns (found, count).
+
+    `told[0]` follows the count.
 
     Each level has a bitmap of uncovered edges. One critical edge of each vertex is kept as its witness. When a new
     vertex hits the witness, the next one is sought behind it, since earlier edges stay lost in the whole subtree.
@@ -209,8 +211,10 @@ def search_node(node: Node, symmetric, wanted: Wanted, found, count, stop):
     steps = 0
     while depth >= 0:
         steps += 1
-        if steps % POLLED_STEPS == 0 and stop[0]:
-            break
+        if steps % POLLED_STEPS == 0:
+            told[0] = count
+            if stop[0]:
+                break
         if branch_at[depth] == branch_count[depth]:
             depth -= 1
             if depth >= 0:

@@ -189,9 +189,13 @@ def _append(found, unhit, count, chosen, weight):
     return found, unhit, count + 1
 
 
-@kernel(f"{NODE}, boolean, {WANTED}, {BOUND}, uint64[:, ::1], int64[::1], int64, boolean[::1]")
-def search_weighted(node: WeightedNode, symmetric, wanted: Wanted, bound: Bound, found, unhit, count, stop):
-    """Append all wanted sets below a node to `found` and `unhit`; the node's unhit edges weigh more than the bound."""
+@kernel(f"{NODE}, boolean, {WANTED}, {BOUND}, uint64[:, ::1], int64[::1], int64, boolean[::1], int64[::1]")
+def search_weighted(node: WeightedNode, symmetric, wanted: Wanted, bound: Bound, found, unhit, count, stop, told):
+    """Append all wanted sets below a node to `found` and `unhit`; the node's unhit edges weigh more than the bound.
+
+    `told[0]` follows the count.
+    """
+    told[0] = count
     first = np.zeros(wanted.atoms, dtype=np.int64)
     second = np.zeros(wanted.atoms, dtype=np.int64)
     budgets = budgets_of(node.path, wanted.group, bound)
@@ -204,7 +208,7 @@ def search_weighted(node: WeightedNode, symmetric, wanted: Wanted, bound: Bound,
     status, masks, weights, offsets, lost, kept, _ = restrict_weighted(node, budgets, -1, open_)
     if status == OK:
         child = WeightedNode(masks, weights, offsets, lost, kept, node.path, node.chosen, open_)
-        found, unhit, count = search_weighted(child, symmetric, wanted, bound, found, unhit, count, stop)
+        found, unhit, count = search_weighted(child, symmetric, wanted, bound, found, unhit, count, stop, told)
     for k in range(number):
         reopen = True
         for both in range(2 if second[k] >= 0 else 1):
@@ -222,7 +226,7 @@ def search_weighted(node: WeightedNode, symmetric, wanted: Wanted, bound: Bound,
                 found, unhit, count = _append(found, unhit, count, child.chosen, left)
             else:
                 closed = symmetric and (second[k] < 0 or both == 1)
-                found, unhit, count = search_weighted(child, closed, wanted, bound, found, unhit, count, stop)
+                found, unhit, count = search_weighted(child, closed, wanted, bound, found, unhit, count, stop, told)
         if reopen:
             set_bit(open_, first[k])
             if second[k] >= 0:

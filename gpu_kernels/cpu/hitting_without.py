@@ -114,7 +114,7 @@ def _missing(edges, lost, symmetric, wanted: Wanted, stop):
     narrow_candidates(chosen, candidates, wanted.group_masks, wanted.exclusive, wanted.max_groups)
     masks = np.ascontiguousarray(differences.T)
     node = Node(masks, np.array([0, len(differences)]), np.zeros(0, dtype=np.bool_), chosen, candidates)
-    found, count = search_node(node, symmetric, wanted, found, 0, stop)
+    found, count = search_node(node, symmetric, wanted, found, 0, stop, np.zeros(1, np.int64))
     return found[:count].copy()
 
 

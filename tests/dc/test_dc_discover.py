@@ -335,11 +335,11 @@ def test_a_time_limit_in_the_search_lists_what_holds() -> None:
     rng = random.Random(4)
     table: Table = [(f"c{i}", "text", [rng.choice("abc") for _ in range(40)]) for i in range(30)]
     table += [("n", "integer", list(range(40))), ("m", "integer", [(7 * i) % 40 for i in range(40)])]
-    for limit in (0.4, 1, 4):  # a slow machine needs longer to find the first ones
+    for limit in (0.4, 1, 4, 16):  # a slow machine needs longer to find the first ones
         options = DcDiscoverOptions(device="cpu", shared_values=Decimal(1), time_limit=limit)
         start = time.monotonic()
         result = discover(encode(table), options)
-        assert time.monotonic() - start < limit + 20
+        assert time.monotonic() - start < 1.1 * limit + 8  # the space itself takes seconds where the machine is busy
         assert result.partial
         if len(result.constraints) > 10:
             break

@@ -163,6 +163,66 @@ def test_deletes_of_every_row_in_turn(tmp_path: Path, index: str) -> None:
         h.check_past()
 
 
+KNOWN = {"SEEK_COMPARISONS": 0, "SMALL_ROWS": 0, "MOST_TAIL": 0, "WITNESSES": 1}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"cross_columns": False}, {"shared_values": Decimal(0)}, {"minimality": "subset", "cross_columns": False},
+        {"single_tuple": True, "shared_values": Decimal(0)}, {"minimality": "subset"},
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("nulls", [0.0, 0.25])
+@pytest.mark.parametrize("seed", range(4))
+def test_one_check_decides_all_that_miss_a_lost_clue(
+    tmp_path: Path, seed: int, nulls: float, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where lost clues are not found again: without nulls, one rule tells whether a clue is still there."""
+    for name, value in KNOWN.items():
+        monkeypatch.setattr(deciding, name, value)
+    checked: list[int] = []
+    removed: list[int] = []
+    opened: list[int] = []
+    find, without, decide = deciding.find_witnesses, deciding.without_edges, deciding.Deciding._decide
+
+    def counting_find(relation: Any, rules: Any, **how: Any) -> Any:
+        checked.append(len(rules))
+        return find(relation, rules, **how)
+
+    def counting_without(sets: Any, edges: Any, gone: Any, wanted: Any) -> Any:
+        removed.append(len(gone))
+        return without(sets, edges, gone, wanted)
+
+    def counting_decide(self: Any, sets: Any, open_: Any, *rest: Any) -> Any:
+        opened.append(int(open_.sum()))
+        return decide(self, sets, open_, *rest)
+
+    monkeypatch.setattr(deciding, "find_witnesses", counting_find)
+    monkeypatch.setattr(deciding, "without_edges", counting_without)
+    monkeypatch.setattr(deciding.Deciding, "_decide", counting_decide)
+    rng = random.Random(seed)
+    columns = [("a", "integer"), ("b", "integer"), ("c", "text")]
+
+    def drawn(count: int) -> list[tuple[Any, ...]]:
+        rows = [(rng.randrange(4), rng.randrange(4), rng.choice("abc")) for _ in range(count)]
+        return [tuple(None if rng.random() < nulls else value for value in row) for row in rows]
+
+    with History(tmp_path / "s", columns, drawn(9), options_of(index="zones", **given)) as h:
+        for step in range(14):
+            held = sorted(h.table.rows)
+            if step % 4 == 3 or len(held) < 4:
+                h.insert(*drawn(2))
+            elif step % 4 == 2:
+                h.update({rng.choice(held): drawn(1)[0]})
+            else:
+                h.delete(rng.choice(held))
+        h.check_past()
+    assert sum(opened) > 0
+    assert 0 < sum(checked) <= (2 * sum(removed) if not nulls else 2 * sum(opened))
+
+
 def test_undone_by_reversing(tmp_path: Path, index: str) -> None:
     rng = random.Random(2)
     rows = [(rng.randrange(4), rng.choice("abc"), rng.randrange(6)) for _ in range(8)]

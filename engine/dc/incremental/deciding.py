@@ -4,17 +4,25 @@ If no other pair leaves such a clue, its edge is removed, and hitting sets that 
 early, the clue may still exist, and probes whose predicates it satisfies promise nothing any more. A new hitting set
 that contains a promised probe holds. Any other is checked on the table, and the clues of its violations are learnt.
 
+Few checks are needed. Let a new hitting set X miss the removed edges R, and let a living pair with edge u violate X. If
+for each e in R there were a vertex v(e) in e outside u, X with these vertices would hit all edges that were there
+before; so it would contain a hitting set that holds, which u would miss. So u contains some e of R. In each group it
+has the vertices of e, or all of them, which needs a null; then X has none of that group. Hence a set Y that holds,
+misses e and has no vertices in columns with nulls but in groups where X has some, would be violated by this pair too.
+So if there is such a Y for each e of R, X holds; without nulls, one Y for each e is enough for all sets.
+
 Source: the conditions for deletions in this project's notes; no published tool of its kind handles them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.incremental.clue_set import WitnessedClues
 from tuplewise.engine.dc.incremental.column_set_index import ColumnSetIndex, contains_some, unprobed
 from tuplewise.engine.dc.incremental.fixed import Fixed
@@ -26,23 +34,96 @@ from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.column_set_index import ClueTable, Comparing, Met, terms_of_clue
 from tuplewise.gpu_kernels.device import Device
-from tuplewise.gpu_kernels.hitting import RevisedSets, extend_hitting_sets, without_edges
+from tuplewise.gpu_kernels.hitting import RevisedSets, extend_hitting_sets, mirrored, without_edges
 from tuplewise.gpu_kernels.words import mirror_clues
 
 MOST_SOUGHT = 256  # most lost clues to search for one by one; with more, everything is recomputed
 MOST_DECIDED = 64  # most new hitting sets to decide one by one
 WITNESSES = 16  # violating pairs returned for a violated set
-SEEK_COMPARISONS = 2_000_000  # for one clue
+SEEK_COMPARISONS = 1_000_000  # for one clue
 SEEK_COMPARISONS_A_ROW = 400  # for tables so small that this is fast: the search is then complete
 SMALL_ROWS = 1 << 16
 MOST_TAIL = 2048  # most rows since the checkpoint to compare with each other in a search for clues
 
 
+class _Doubted:
+    """Removed edges that some living pair may still leave.
+
+    Parameters
+    ----------
+    edges : uint64 (removed, words)
+    with_nulls : uint64 (groups, words), the vertices of each group whose columns have nulls
+    """
+
+    def __init__(self, edges: Sets, with_nulls: Sets) -> None:
+        self._edges, self._with_nulls = edges, with_nulls
+        self._met = np.zeros(len(edges), dtype=np.bool_)
+        none = np.zeros((0, len(with_nulls)), dtype=np.bool_)
+        self._proofs = [none] * len(edges)  # of each edge, the groups with nulls of sets that hold and miss it
+
+    def _groups(self, sets: Sets) -> NDArray[np.bool_]:
+        """In which groups with nulls each set has vertices: bool (sets, groups)."""
+        found = np.zeros((len(sets), len(self._with_nulls)), dtype=np.bool_)
+        for place, group in enumerate(self._with_nulls):
+            found[:, place] = np.any(sets & group, axis=1)
+        return found
+
+    def easiest(self, sets: Sets, effort: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers of sets whose checks tell most: for each edge in doubt, of those that miss it the ones with the
+        fewest groups with nulls, and the easiest of these."""
+        groups = self._groups(sets)
+        order = np.lexsort((effort, groups.sum(axis=1)))
+        chosen = set()
+        for place, edge in enumerate(self._edges):
+            taken = self._proofs[place]
+            for number in order[~np.any(sets[order] & edge, axis=1)].tolist() if not self._met[place] else ():
+                if not _some_within(taken, groups[[number]])[0]:
+                    chosen.add(number)
+                    taken = np.concatenate([taken, groups[[number]]])
+        return np.array(sorted(chosen), dtype=np.int64)
+
+    def missed_by(self, sets: Sets) -> NDArray[np.bool_]:
+        """bool (sets,): which miss an edge that is in doubt for them."""
+        groups, missed = self._groups(sets), np.zeros(len(sets), dtype=np.bool_)
+        for place in np.flatnonzero(~self._met).tolist():
+            missing = ~np.any(sets & self._edges[place], axis=1)
+            missed |= missing & ~_some_within(self._proofs[place], groups)
+        return missed
+
+    def rule_out(self, mask: NDArray[np.uint64]) -> None:
+        """No pair leaves the edges that a set misses: it holds."""
+        groups = self._groups(mask[None, :])
+        for place in np.flatnonzero(~np.any(self._edges & mask, axis=1)).tolist():
+            self._proofs[place] = np.concatenate([self._proofs[place], groups])
+
+    def meet(self, edges: Sets) -> None:
+        """Some pairs leave these edges."""
+        self._met |= among(self._edges, edges)
+
+    def settled(self, edges: Sets) -> bool:
+        """Whether it is known of each of these whether some pair leaves it."""
+        known = self._met | np.array([len(proofs) > 0 for proofs in self._proofs], dtype=np.bool_)
+        return bool(among(edges, self._edges[known]).all())
+
+
+def _some_within(proofs: NDArray[np.bool_], groups: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """bool (sets,): whether the groups of some proof, bool (proofs, groups), are among those of each set."""
+    return np.asarray(np.any(np.all(proofs[None, :, :] <= groups[:, None, :], axis=2), axis=1))
+
+
+def _hit_by_all(sets: Sets, edges: Sets) -> NDArray[np.bool_]:
+    """bool (sets,): which hit all edges."""
+    hit = np.ones(len(sets), dtype=np.bool_)
+    for edge in edges:
+        hit &= np.any(sets & edge, axis=1)
+    return hit
+
+
 class Deciding:
-    """Decisions on the held rows that are alive. `relation` returns these rows as a Relation."""
+    """Decisions on the held rows that are alive. `relation` returns these rows as a Relation, of some columns only."""
 
     def __init__(
-        self, held: HeldRows, fixed: Fixed, vertices: Vertices, relation: Callable[[], Relation], device: Device,
+        self, held: HeldRows, fixed: Fixed, vertices: Vertices, relation: Callable[..., Relation], device: Device,
         comparing: Comparing,
     ) -> None:  # fmt: skip
         self._held, self._fixed, self._vertices = held, fixed, vertices
@@ -75,6 +156,7 @@ class Deciding:
         if len(lost) > MOST_SOUGHT:
             return self._anew(before)
         promised = before.index.promised.copy()
+        unsettled: list[Sets] = []  # the edges of a clue and its mirror that were not sought among all pairs
         for number in lost.tolist():
             t, u, complete = self._seek(old.clues[number])
             if t >= 0:
@@ -82,8 +164,8 @@ class Deciding:
                 clues = clues.with_met(Met(old.clues[number][None, :], rows, np.zeros(0, np.int64)), table)
             elif not complete:
                 both = np.stack([old.clues[number], mirror_clues(old.clues[number][None, :], old.layout)[0]])
-                for edge in self._vertices.edge_of_each(both):
-                    promised &= np.any(before.index.probes & edge, axis=1)
+                unsettled.append(self._vertices.edge_of_each(both))
+                promised &= _hit_by_all(before.index.probes, unsettled[-1])
         removed = old.clues[gone][table.numbers_of(old.clues[gone]) < 0]
         fresh = clues.clues[len(old) - int(gone.sum()) :]
         fresh = fresh[old_table.numbers_of(fresh) < 0]
@@ -97,13 +179,30 @@ class Deciding:
             found = without_edges(sets, edges, self._vertices.edges_of(removed), self._vertices.wanted)
             open_ = found.kept < 0
             open_ &= ~index.promise(found.sets)
-            if int(open_.sum()) > MOST_DECIDED:
-                return self._anew(before)
-            decided = self._decide(found.sets, open_, clues, table, edges, index)
+            doubted = self._doubted(self._vertices.edges_of(removed))
+            decided = self._decide(found.sets, open_, clues, table, edges, index, doubted)
             if decided is None:
                 return self._anew(before)
             sets, clues, index = decided
+            if doubted is not None:
+                still = [pair for pair in unsettled if not doubted.settled(pair)]
+                kept = [_hit_by_all(before.index.probes, pair) for pair in still]
+                promised = np.logical_and.reduce([before.index.promised, *kept])
+                index = replace(index, promised=np.concatenate([promised, index.promised[len(promised) :]]))
         return Known(clues, sets, np.zeros(len(sets), dtype=np.int64), index), gone
+
+    def _doubted(self, edges: Sets) -> _Doubted | None:
+        """The removed edges; None where a check decides one set only: sizes of constraints are limited, or nulls have
+        outcomes of their own."""
+        held, space, options = self._held, self._fixed.space, self._fixed.options.discover
+        nulls = held.codes[: held.used] < 0
+        columns = np.asarray(nulls.any(axis=0))
+        if columns.any():
+            columns = np.asarray(nulls[held.alive[: held.used]].any(axis=0))
+        if options.max_predicates is not None or (options.nulls == "value" and columns.any()):
+            return None
+        groups = np.flatnonzero(columns[space.left] | columns[space.right])
+        return _Doubted(edges, self._vertices.wanted.group_masks[groups])
 
     def _seek(self, clue: NDArray[np.uint64]) -> tuple[int, int, bool]:
         """Find a living pair of rows that leaves a clue, or -1; and whether all pairs were examined."""
@@ -160,21 +259,23 @@ class Deciding:
         table: ClueTable,
         edges: Sets,
         index: ColumnSetIndex,
+        doubted: _Doubted | None,
     ) -> tuple[Sets, WitnessedClues, ColumnSetIndex] | None:
         """Check open hitting sets on the table until none is violated, and return hitting sets that all hold.
 
-        None if there are too many to check.
+        `doubted`: see `_doubted`. None is returned if there are too many sets to check.
         """
         proven: list[NDArray[np.uint64]] = []
-        relation, numbers = None, self._held.living_rows
+        numbers = self._held.living_rows
         while open_.any():
-            if int(open_.sum()) > MOST_DECIDED:
-                return None
-            if relation is None:
-                relation = self._relation()
             candidates = np.flatnonzero(open_)
+            if doubted is not None:
+                candidates = candidates[doubted.easiest(sets[candidates], self._effort(sets[candidates]))]
+            if len(candidates) > MOST_DECIDED:
+                return None
+            rules = self._vertices.rules(sets[candidates])
             found = find_witnesses(
-                relation, self._vertices.rules(sets[candidates]), nulls=self._fixed.options.discover.nulls,
+                self._relation(self._columns_of(rules)), rules, nulls=self._fixed.options.discover.nulls,
                 limit=WITNESSES, device=self._device,
             )  # fmt: skip
             pairs = []
@@ -184,19 +285,31 @@ class Deciding:
                 if not len(rows):
                     proven.append(sets[candidate])
                     open_[candidate] = False
+                    if doubted is not None:
+                        doubted.rule_out(sets[candidate])
+                        if self._vertices.wanted.symmetric:
+                            doubted.rule_out(mirrored(sets[candidate][None, :], self._vertices.wanted.mirror)[0])
                     continue
                 rows = rows.copy()
                 alone = rows[:, 1] < 0  # a rule about one row: any other row will do
                 rows[alone, 1] = np.where(rows[alone, 0] == 0, min(1, len(numbers) - 1), 0)
                 pairs.append(numbers[rows])
+            if doubted is not None:
+                follow = open_ & ~doubted.missed_by(sets)
+                proven += list(sets[follow])
+                open_ &= ~follow
             if not pairs:
-                break
+                if doubted is None:
+                    break
+                continue
             violating = np.concatenate(pairs).astype(np.int32)
             t, u = (np.ascontiguousarray(violating[:, side]) for side in (0, 1))
             before = len(clues)
             met = Met(self._comparing.of_pairs(self._held.codes, t, u), violating, np.zeros(0, np.int64))
             clues = clues.with_met(met, table)
             new_edges = self._vertices.edges_of(clues.clues[before:])
+            if doubted is not None:
+                doubted.meet(new_edges)
             still = sets[open_]
             extended = self.extend(sets, edges, new_edges)
             assert extended is not None  # a pair that violates a set leaves an edge that the set misses
@@ -210,6 +323,21 @@ class Deciding:
             masks = np.array(proven)
             index = index.with_own(masks[unprobed(masks, index.probes, self._vertices)])
         return sets, clues, index
+
+    def _effort(self, sets: Sets) -> NDArray[np.int64]:
+        """How costly checking each set is, int64 (sets,): predicates that are no equalities count most."""
+        predicates, sizes = self._vertices.predicates_of(sets)
+        space = self._fixed.space
+        operators = np.where(predicates >= 0, space.predicate_operator[predicates], 0)
+        unequal = np.count_nonzero(operators == 1, axis=1)
+        return np.asarray(64 * (np.count_nonzero(operators, axis=1) + unequal) + sizes)
+
+    def _columns_of(self, rules: Sequence[DenialConstraint]) -> list[int]:
+        """The columns that rules name, one at least."""
+        names = {p.left for rule in rules for p in rule.predicates} | {
+            str(p.right) for rule in rules for p in rule.predicates
+        }
+        return [c for c, name in enumerate(self._fixed.space.names) if name in names] or [0]
 
     def _anew(self, before: Known) -> tuple[Known, NDArray[np.bool_]]:
         """Recompute the knowledge from all rows."""

@@ -47,7 +47,7 @@ class Revising:
     """
 
     def __init__(
-        self, held: HeldRows, known: Known, fixed: Fixed, vertices: Vertices, relation: Callable[[], Relation],
+        self, held: HeldRows, known: Known, fixed: Fixed, vertices: Vertices, relation: Callable[..., Relation],
         device: Device,
     ) -> None:  # fmt: skip
         self._held, self.known, self._fixed, self._vertices = held, known, fixed, vertices

@@ -230,9 +230,11 @@ class DcState(ClosedOnExit):
         codes = self._held.codes[self._held.living_rows]
         return self._dictionaries.relation(self.columns, codes, self.name, self.path)
 
-    def _ranked(self) -> Relation:
-        """The rows as ranks, without values."""
-        ranks, described, _ = rank_codes(self.columns, self._held.codes[self._held.living_rows])
+    def _ranked(self, columns: Sequence[int] | None = None) -> Relation:
+        """The rows as ranks, without values. `columns`: those that are wanted; None: all."""
+        chosen = range(len(self.columns)) if columns is None else columns
+        codes = self._held.codes[np.ix_(self._held.living_rows, np.array(chosen, dtype=np.int64))]
+        ranks, described, _ = rank_codes([self.columns[c] for c in chosen], codes)
         return Relation(self.name, None, described, ranks, {})
 
     def differs_today(self) -> list[str]:
