@@ -2,6 +2,8 @@
 
 Where the varying comparisons of a block fit two planes, pairs are counted in a *local table*, indexed by both plane
 bytes: its part that is used stays in the processor's caches. Its counters are then added to the table of all clues.
+(The many entries of a large local table count a few pairs each; adding them to a direct table would cost more than it
+saves.)
 Where one plane is enough, one comparison at most varies for most tuples t. Their pairs are counted all at once, from
 the numbers of the tile's ranks.
 """
@@ -38,6 +40,7 @@ from tuplewise.gpu_kernels.cpu.tiles import (
 )
 
 LOCAL_PLANES = 2  # planes that index a local table
+NEAR_VALUES = 64  # values of the second plane up to which a local table beats a direct one: 32 KiB a copy
 COPIES = 2  # copies of the local table, for pairs in turn: increments of one counter wait for each other
 SCAN = 32  # counters that are looked at together
 
@@ -219,9 +222,9 @@ def _move_to_direct(scratch, local, planes, counts):
 
 @helper
 def _count_wide(scratch, planes, index, counts, t_first, t_last, u_first, u_last):
-    """Count the pairs t < u of a planned block into the direct table."""
+    """Count the pairs t < u of a planned block of two planes or more into the direct table."""
     rows, lanes = t_last - t_first, u_last - u_first
-    constant = np.uint32(scratch.constant[0])
+    first_keys, second_keys = scratch.keys[0], scratch.keys[1]
     for c_first in range(0, rows, CHUNK_ROWS):
         c_last = min(c_first + CHUNK_ROWS, rows)
         fill_chunk(scratch, planes, c_first, c_last)
@@ -229,12 +232,16 @@ def _count_wide(scratch, planes, index, counts, t_first, t_last, u_first, u_last
             j_first = max(0, t_first + i + 1 - u_first)
             if j_first >= lanes:
                 continue
-            for p in range(planes):
-                keys, filled = scratch.keys[p], scratch.filled[p, i - c_first]
+            at = i - c_first
+            index[:] = np.uint32(scratch.constant[0])
+            for p in range(2, planes):
+                keys, filled = scratch.keys[p], scratch.filled[p, at]
                 for j in range(lanes):
-                    index[j] = (constant if p == 0 else index[j]) + np.uint32(keys[filled[j]])
+                    index[j] += np.uint32(keys[filled[j]])
+            first, second = scratch.filled[0, at], scratch.filled[1, at]
             for j in range(j_first, lanes):
-                counts[index[j]] += np.uint32(1)
+                place = first_keys[first[j]] + second_keys[second[j]] + np.uint64(index[j])
+                counts[place] += np.uint32(1)
 
 
 @kernel(f"{TABLE}, {SCRATCH}, {LOCAL}, uint32[::1], int64, int64, int64, int64")
@@ -243,7 +250,7 @@ def count_direct(data, scratch, local, counts, t_first, t_last, u_first, u_last)
     for first in range(t_first, t_last, BLOCK_ROWS):
         last = min(first + BLOCK_ROWS, t_last)
         planes, varying = plan_block(data, scratch, first, last, u_last - u_first)
-        if planes <= LOCAL_PLANES:
+        if planes <= 1 or (planes == LOCAL_PLANES and scratch.sizes[1, SIZE] <= NEAR_VALUES):
             _count_locally(scratch, local, planes, varying, first, last, u_first, u_last)
             _move_to_direct(scratch, local, planes, counts)
         else:
