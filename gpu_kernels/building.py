@@ -48,7 +48,7 @@ def kernel_modules() -> list[str]:
 
 
 def kernels_named(names: Iterable[str]) -> list[Kernel]:
-    """Kernels by full name (`gpu_kernels.cpu.tiles.count_direct`), or all kernels of a module by the module's name.
+    """Kernels by full name (`gpu_kernels.cpu.tiles.rank_tile`), or all kernels of a module by the module's name.
 
     Raises LookupError where a name belongs to no kernel and no module of kernels. Reads no source files, since every
     command calls it.

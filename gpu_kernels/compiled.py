@@ -72,7 +72,7 @@ class Kernel(_ByType):
 
     @property
     def full_name(self) -> str:
-        """Module and name: `gpu_kernels.cpu.tiles.count_direct`."""
+        """Module and name: `gpu_kernels.cpu.tiles.rank_tile`."""
         return f"{self.module}.{self.py_func.__qualname__}"
 
     @functools.cached_property

@@ -217,20 +217,23 @@ def arranged_codes(
 def row_order(
     codes: NDArray[np.int32], members: NDArray[np.int32], group_offsets: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Sort the members of each group, by the columns with the fewest values first.
+    """Sort the members of each group, by the columns of least entropy first.
 
-    Neighbours then agree on most columns, and two blocks of rows have few distinct clues (notes: the cost of counting
-    depends on the order of rows). The sort uses as many columns as fit a 63-bit key.
+    Neighbours then agree on most columns, and two blocks of rows have few distinct clues, which are counted faster.
+    Entropy, not the number of values, decides: a column of many values that is nearly always 0 is constant over most
+    blocks only if it comes early. The sort uses as many columns as fit a 63-bit key.
     """
     sizes = np.diff(group_offsets)
     key = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
     room = (1 << 62) // max(1, len(sizes))
     dense = []
     for row in codes:
-        seen = np.zeros(int(row.max(initial=-1)) + 2, dtype=np.bool_)
-        seen[row + 1] = True
-        dense.append((int(np.count_nonzero(seen)), (np.cumsum(seen) - 1), row))
-    for distinct, rank, row in sorted(dense, key=lambda d: d[0]):
+        rows_with = np.bincount(row + 1)
+        seen = rows_with > 0
+        shares = rows_with[seen] / len(row)
+        entropy = -float(shares @ np.log(shares))
+        dense.append((entropy, len(shares), np.cumsum(seen) - 1, row))
+    for _, distinct, rank, row in sorted(dense, key=lambda d: d[:2]):
         if distinct > room:
             break
         key = key * distinct + rank[row[members] + 1]

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu import by_code, tiles
+from tuplewise.gpu_kernels.cpu import block_counts, by_code, tiles
+from tuplewise.gpu_kernels.cpu.block_counts import LocalCounts
 from tuplewise.gpu_kernels.cpu.plan import Plan, clues_of_planes, make_plan
 from tuplewise.gpu_kernels.cpu.planes import LANES, TILE_ROWS
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
@@ -44,9 +45,11 @@ def run(
 
     Notes
     -----
-    Cost: pairs x comparisons / 32 vector instructions, and one table increment a pair. The floor is the increment
-    (about one cycle a pair). Memory: for each thread a table of at most 32 MiB, or a hash table of the distinct clues.
-    It doesn't depend on the number of pairs.
+    Cost: pairs x varying comparisons / 32 vector instructions, and one increment a pair, of a table that stays near the
+    processor where the comparisons that vary over a block of 512 rows and a tile of 248 fit two planes. Pairs of a row
+    for which one comparison at most varies over the tile are counted at once. The floor is the increment (about one
+    cycle a pair) where most clues differ, and a look-up a row, tile and column where few do. Memory: for each thread
+    a table of at most 32 MiB, or a hash table of the distinct clues. It doesn't depend on the number of pairs.
 
     Source: clues with one or two bits a column pair and their counting follow FastADC (Xiao, Tan, Wang, Ma, "Fast
     Approximate Denial Constraint Discovery", PVLDB 16(2), 2022). Departures: outcomes are computed by comparing, not by
@@ -99,9 +102,13 @@ def loop_arrays(
     size = np.zeros(len(dense), dtype=np.int64)
     size[used] = domain[used] + 2
     offsets = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    if plan.combinations <= DIRECT_COMBINATIONS:
+        word, scale = np.zeros_like(plan.plane), plan.multipliers()[plan.plane].astype(np.uint64)
+    else:
+        word, scale = plan.plane // 8, np.uint64(1) << (8 * (plan.plane % 8)).astype(np.uint64)
     return Table(
         dense, domain, offsets, used, within, left.astype(np.int64), right.astype(np.int64), plan.kind, plan.plane,
-        plan.weight, row_of, plan.equal, plan.multipliers(), plan.size,
+        plan.weight, row_of, plan.order, word, plan.weight.astype(np.uint64) * scale,
     )  # fmt: skip
 
 
@@ -152,7 +159,7 @@ def _worker(
             tables.count_groups(work.data, group_offsets, first, last)
             return
         if scratch is None:
-            scratch = make_scratch(work.data, work.plan.planes)
+            scratch = make_scratch(work.data, work.plan.planes, work.plan.key_words)
         tiles.rank_tile(work.data, scratch, first, last)
         tables.count_tile(work.data, scratch, start, last, first, last)
 
@@ -170,24 +177,23 @@ class ThreadTables:
         self.narrow_pairs = 0
         self.row_keys = np.zeros((plan.key_words, LANES), dtype=np.uint64)
         self.hashes = np.zeros(LANES, dtype=np.uint64)
+        self.local: LocalCounts | None = None
         self.keys = np.zeros((1 << 12, plan.key_words), dtype=np.uint64)
         self.counts = np.zeros(1 << 12, dtype=np.int64)
         self.used = 0
 
     def count_tile(self, data: Any, scratch: Any, t_first: int, t_last: int, u_first: int, u_last: int) -> None:
         """Count the pairs t < u of some rows and the ranked tile."""
-        direct = self.plan.combinations <= DIRECT_COMBINATIONS
-        if direct:
+        if self.local is None:
+            self.local = block_counts.make_local()
+        if self.plan.combinations <= DIRECT_COMBINATIONS:
             counts = self._direct_table((u_last - u_first) * (t_last - t_first))
-        for first in range(t_first, t_last, tiles.BLOCK_ROWS):
-            last = min(first + tiles.BLOCK_ROWS, t_last)
-            if direct:
-                tiles.count_direct(data, scratch, counts, first, last, u_first, u_last)
-            else:
-                self.keys, self.counts, self.used = tiles.count_hashed(
-                    data, scratch, self.keys, self.counts, self.used, self.row_keys, self.hashes, first, last, u_first,
-                    u_last,
-                )  # fmt: skip
+            block_counts.count_direct(data, scratch, self.local, counts, t_first, t_last, u_first, u_last)
+        else:
+            self.keys, self.counts, self.used = block_counts.count_hashed(
+                data, scratch, self.local, self.keys, self.counts, self.used, self.row_keys, self.hashes, t_first,
+                t_last, u_first, u_last,
+            )  # fmt: skip
 
     def _direct_table(self, pairs: int) -> NDArray[np.uint32]:
         """Direct table in 32 bits, emptied into the 64-bit one before a counter could overflow."""

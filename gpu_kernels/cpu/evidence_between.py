@@ -130,7 +130,7 @@ def _worker(sides: _Sides, rows: int, tables: ThreadTables) -> Callable[[int], N
             tables.count_few(data, few)
             return
         if scratch is None:
-            scratch = make_scratch(data, sides.plan.planes)
+            scratch = make_scratch(data, sides.plan.planes, sides.plan.key_words)
         for start in range(count, count + few, TILE_ROWS):
             end = min(start + TILE_ROWS, count + few)
             tiles.rank_tile(data, scratch, start, end)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.cpu.planes import MOST_BELOW, MOST_EQUAL
+from tuplewise.gpu_kernels.cpu.planes import COMBINATIONS
 from tuplewise.gpu_kernels.words import (
     ACROSS,
     COMPARISONS_PER_WORD,
@@ -32,7 +32,6 @@ KIND_ROW_T = 4  # outcome within t, given per tuple
 KIND_ROW_U = 5  # outcome within u, given per tuple
 
 _RADIX = {KIND_EQUAL: 2, KIND_ORDER: 3, KIND_ORDER_NULL: 4, KIND_EQUAL_NULL: 3, KIND_ROW_T: 4, KIND_ROW_U: 4}
-_TERMS = {KIND_EQUAL: 1, KIND_ORDER: 2, KIND_ORDER_NULL: 3, KIND_EQUAL_NULL: 3, KIND_ROW_T: 0, KIND_ROW_U: 3}
 _OUTCOMES = {
     KIND_EQUAL: [DIFFERENT, EQUAL],
     KIND_ORDER: [LESS, EQUAL, GREATER],
@@ -53,8 +52,8 @@ class Plan:
         KIND_* of each comparison.
     plane, weight : int64 arrays (comparisons,)
         Plane of each comparison, and the weight of its digit in the plane's byte.
-    equal : bool array (planes,)
-        Whether the plane holds KIND_EQUAL comparisons only.
+    order : int64 array (comparisons,)
+        The comparisons by plane and weight.
     size : int64 array (planes,)
         Number of byte values that the plane's comparisons can make.
     """
@@ -62,7 +61,7 @@ class Plan:
     kind: NDArray[np.int64]
     plane: NDArray[np.int64]
     weight: NDArray[np.int64]
-    equal: NDArray[np.bool_]
+    order: NDArray[np.int64]
     size: NDArray[np.int64]
 
     @property
@@ -91,7 +90,7 @@ def make_plan(
     column.
 
     Comparisons of columns with many values come first. Rows are sorted by the columns with few values, which are
-    therefore constant over most pairs of tiles. They share the last planes, which then need no work.
+    therefore constant over most pairs of tiles; the rest, side by side, fill few planes.
     """
     left, right, scope, ordered, _ = comparisons
     count = len(left)
@@ -107,25 +106,15 @@ def make_plan(
             assert scope[g] in (WITHIN_T, WITHIN_U)
     plane = np.empty(count, dtype=np.int64)
     weight = np.empty(count, dtype=np.int64)
-    equal: list[bool] = []
     size: list[int] = []
-    terms: list[int] = []
-    open_plane: dict[bool, int] = {}
-    rank = np.maximum(distinct[left], distinct[right])
-    for g in np.argsort(-rank, kind="stable"):
-        k = int(kind[g])
-        is_equal = k == KIND_EQUAL
-        most = MOST_EQUAL if is_equal else MOST_BELOW
-        p = open_plane.get(is_equal)
-        if p is None or size[p] * _RADIX[k] > 256 or terms[p] + _TERMS[k] > most:
-            p = open_plane[is_equal] = len(size)
-            equal.append(is_equal)
+    order = np.argsort(-np.maximum(distinct[left], distinct[right]), kind="stable")
+    for g in order:
+        radix = _RADIX[int(kind[g])]
+        if not size or size[-1] * radix > COMBINATIONS:
             size.append(1)
-            terms.append(0)
-        plane[g], weight[g] = p, size[p]
-        size[p] *= _RADIX[k]
-        terms[p] += _TERMS[k]
-    return Plan(kind, plane, weight, np.array(equal, dtype=np.bool_), np.array(size, dtype=np.int64))
+        plane[g], weight[g] = len(size) - 1, size[-1]
+        size[-1] *= radix
+    return Plan(kind, plane, weight, order.astype(np.int64), np.array(size, dtype=np.int64))
 
 
 def clues_of_planes(planes: NDArray[np.uint8], plan: Plan) -> NDArray[np.uint64]:

@@ -47,6 +47,31 @@ def grown(
 
 
 @helper
+def _slot_of(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    row_keys: NDArray[np.uint64],
+    hashes: NDArray[np.uint64],
+    j: int,
+) -> np.uint64:
+    """Slot of the key of lane j, which is written where it is new."""
+    words = row_keys.shape[0]
+    mask = np.uint64(len(counts) - 1)
+    slot = hashes[j] & mask
+    while True:
+        if counts[slot] == 0:
+            for w in range(words):
+                keys[slot, w] = row_keys[w, j]
+            return slot
+        same = keys[slot, 0] == row_keys[0, j]
+        for w in range(1, words):
+            same &= keys[slot, w] == row_keys[w, j]
+        if same:
+            return slot
+        slot = (slot + np.uint64(1)) & mask
+
+
+@helper
 def add_row(
     keys: NDArray[np.uint64],
     counts: NDArray[np.int64],
@@ -62,24 +87,32 @@ def add_row(
     Linear probing; slots are a power of two; a free slot has count 0. At most half of the slots are taken, even after
     one more row of keys.
     """
-    words = row_keys.shape[0]
     if 2 * (used + last - first) > len(counts):
         keys, counts = grown(keys, counts)
     _hash_keys(row_keys, hashes)
-    mask = np.uint64(len(counts) - 1)
     for j in range(first, last):
-        slot = hashes[j] & mask
-        while True:
-            if counts[slot] == 0:
-                for w in range(words):
-                    keys[slot, w] = row_keys[w, j]
-                used += 1
-                break
-            same = keys[slot, 0] == row_keys[0, j]
-            for w in range(1, words):
-                same &= keys[slot, w] == row_keys[w, j]
-            if same:
-                break
-            slot = (slot + np.uint64(1)) & mask
+        slot = _slot_of(keys, counts, row_keys, hashes, j)
+        used += counts[slot] == 0
         counts[slot] += weight
+    return keys, counts, used
+
+
+@helper
+def add_weighted(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    used: int,
+    row_keys: NDArray[np.uint64],
+    hashes: NDArray[np.uint64],
+    weights: NDArray[np.int64],
+    last: int,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], int]:
+    """Count key j of `row_keys[:, :last]` weights[j] times, as `add_row` does."""
+    if 2 * (used + last) > len(counts):
+        keys, counts = grown(keys, counts)
+    _hash_keys(row_keys, hashes)
+    for j in range(last):
+        slot = _slot_of(keys, counts, row_keys, hashes, j)
+        used += counts[slot] == 0
+        counts[slot] += weights[j]
     return keys, counts, used

@@ -101,6 +101,78 @@ def test_rows_around_every_block_edge(rows: int, way: str, monkeypatch: pytest.M
     assert found(codes, layout, True) == {(int(v),): int(c) for v, c in zip(value, count, strict=True)}
 
 
+def expected_by_outcome(codes: NDArray[np.int32], layout: words.ClueLayout, nullable: bool) -> dict:
+    """The definition in NumPy, outcome by outcome, for hundreds of rows. Row t is above, row u beside."""
+    rows = codes.shape[1]
+    clues = np.zeros((layout.words, rows, rows), dtype=np.uint64)
+    for g, (a, b, scope, ordered) in enumerate(both_orders(layout)):
+        t, u = codes[:, :, None], codes[:, None, :]
+        x, y = {words.ACROSS: (t[a], u[b]), words.WITHIN_T: (t[a], t[b]), words.WITHIN_U: (u[a], u[b])}[scope]
+        outcome = np.where(x == y, words.EQUAL, np.where((x > y) & ordered, words.GREATER, words.LESS))
+        outcome = np.where(nullable & ((x == -1) | (y == -1)), words.UNKNOWN, outcome)
+        clues[g // 32] |= outcome.astype(np.uint64) << np.uint64(2 * (g % 32))
+    pairs = clues[:, ~np.eye(rows, dtype=bool)]
+    number = np.zeros(pairs.shape[1], dtype=np.int64)
+    for word in pairs:
+        value, place = np.unique(word, return_inverse=True)
+        number = np.unique(number * len(value) + place, return_inverse=True)[1]
+    _, example, count = np.unique(number, return_index=True, return_counts=True)
+    return {tuple(v): c for v, c in zip(pairs[:, example].T.tolist(), count.tolist(), strict=True)}
+
+
+def keys_and_few_values(rng: np.random.Generator, rows: int) -> NDArray[np.int32]:
+    """Keys, sparse columns and columns of few values, of which one at most varies over most tiles."""
+    sparse = np.where(rng.random((3, rows)) < 0.01, rng.integers(1, 4, (3, rows)), 0)
+    few = [rng.permutation(rows), np.arange(rows), np.arange(rows) // 250, rng.integers(0, 2, rows)]
+    codes = np.array([*few, *sparse], dtype=np.int32)
+    codes[1, rng.integers(rows, size=rows // 300)] = -1
+    codes[4, : rows // 2] = -1
+    return codes
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+@pytest.mark.parametrize("way", ["direct", "hashed"])
+@pytest.mark.parametrize("rows", [249, 520])
+def test_tuples_for_which_few_comparisons_vary(
+    rows: int, way: str, nullable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu, "SMALL_GROUP_ROWS", 1)
+    monkeypatch.setattr(cpu, "DIRECT_COMBINATIONS", WAYS[way][1])
+    codes = keys_and_few_values(np.random.default_rng(rows), rows)
+    for chosen in ((0, 1), (1, 2), (2, 3), (2, 4), (4, 5, 6), (0, 2, 5, 6), range(7)):
+        for ordered in (False, True):
+            layout = words.make_layout([(c, c, 0, ordered) for c in chosen])
+            assert found(codes, layout, nullable) == expected_by_outcome(codes, layout, nullable)
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+@pytest.mark.parametrize("way", ["direct", "hashed"])
+@pytest.mark.parametrize("columns", [4, 14, 40])
+def test_one_two_and_more_planes_that_vary(
+    columns: int, way: str, nullable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Orders and equalities, also of two columns and within a row, with nulls in some tiles, in one block and two."""
+    monkeypatch.setattr(cpu, "SMALL_GROUP_ROWS", 1)
+    monkeypatch.setattr(cpu, "DIRECT_COMBINATIONS", WAYS[way][1])
+    rng = np.random.default_rng(columns)
+    codes = rng.integers(0, rng.integers(2, 9, (columns, 1)), (columns, 530)).astype(np.int32)
+    codes[1, :3] = codes[2, :300] = -1
+    codes[3, rng.integers(530, size=200)] = -1
+    comparisons = [(c, c, words.ACROSS, c % 3 > 0) for c in range(columns)]
+    more = [(0, 1, words.ACROSS, True), (2, 3, words.WITHIN_T, True), (0, 3, words.WITHIN_T, False)]
+    for layout in (words.make_layout(comparisons), words.make_layout(comparisons[:3] + more)):
+        assert found(codes, layout, nullable) == expected_by_outcome(codes, layout, nullable)
+
+
+def test_counters_of_one_block_hold_its_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearly all of the 127,000 pairs of a block and a tile have one clue, though ten comparisons vary."""
+    monkeypatch.setattr(cpu, "SMALL_GROUP_ROWS", 1)
+    codes = np.zeros((10, 992), dtype=np.int32)
+    codes[np.arange(10), np.arange(982, 992)] = 1
+    layout = words.make_layout([(c, c, 0, c % 2 == 0) for c in range(10)])
+    assert found(codes, layout, True) == expected_by_outcome(codes, layout, True)
+
+
 @pytest.mark.parametrize("comparisons", [1, 8, 9, 31, 32, 33, 63, 64, 65, 128, 129, 260])
 @pytest.mark.parametrize("ordered", [True, False])
 def test_comparisons_around_every_plane_and_word(comparisons: int, ordered: bool) -> None:
