@@ -81,18 +81,11 @@ def choose_algorithm(
         return "evidence", "asked for: compares all pairs of rows once"
     if options.algorithm == "hybrid":
         return "hybrid", f"asked for: {_HYBRID}"
-<<<<<<< HEAD
     if options.error > 0 and (elsewhere or options.error_measure == "lift"):
         return "evidence", "auto: compares all pairs of rows once, since the error needs their counts"
     a_row = _WORTH_SECONDS_A_COUNTED_ROW if options.error > 0 else _WORTH_SECONDS_A_ROW
     worth = rows * max(1.0, work.comparisons / 16) * a_row
-    about = f"all {work.ordered_pairs:,} pairs would take about {_duration(work.evidence_seconds)}"
-=======
-    if options.error > 0:
-        return "evidence", "auto: compares all pairs of rows once, since approximate constraints need their counts"
-    worth = rows * max(1.0, work.comparisons / 16) * _WORTH_SECONDS_A_ROW
     about = f"all {work.ordered_pairs:,} pairs would take about {duration(work.evidence_seconds)}"
->>>>>>> h22-st
     if work.evidence_bytes > (available_bytes if options.memory_limit is None else options.memory_limit):
         return "hybrid", f"auto: {_HYBRID}; the evidence of all pairs would not fit into memory"
     if work.evidence_seconds > worth:
@@ -136,11 +129,7 @@ def refuse_hopeless(work: Workload, relation: Relation, options: DcDiscoverOptio
 def what_would_do(work: Workload, options: DcDiscoverOptions) -> str:
     """Text with the time for comparing all pairs, and another way to find constraints."""
     text = "All pairs take about {} here; or {}"
-<<<<<<< HEAD
-    return Wording(text, _duration(work.evidence_seconds), _another_way(options))
-=======
-    return Wording(text, duration(work.evidence_seconds), _another_way(work, options))
->>>>>>> h22-st
+    return Wording(text, duration(work.evidence_seconds), _another_way(options))
 
 
 def _another_way(options: DcDiscoverOptions) -> str:
