@@ -270,7 +270,9 @@ class Deciding:
         while open_.any():
             candidates = np.flatnonzero(open_)
             if doubted is not None:
-                candidates = candidates[doubted.easiest(sets[candidates], self._effort(sets[candidates]))]
+                effort = self._effort(sets[candidates])
+                telling = doubted.easiest(sets[candidates], effort)
+                candidates = candidates[telling[np.argsort(effort[telling], kind="stable")[:1]]]
             if len(candidates) > MOST_DECIDED:
                 return None
             rules = self._vertices.rules(sets[candidates])
