@@ -36,8 +36,9 @@ class DiffResult(Result):
     ----------
     lost : rules of A that B breaks, or lacks
     gained : rules of B that A breaks, or lacks
-    weaker, stronger : rules of both that more, or fewer, break, or that a contract is less, or more, strict about
-    changed : rules that are both, or of which it can't be told
+    weaker, stronger : rules of both that more, or fewer, rows of B break; in contracts, rules that B is less, or more,
+        strict about
+    changed : rules that are weaker in one way and stronger in another, or of which it can't be told
     columns : columns that were removed or added, or are of another type, or have another share of nulls
     differs : whether anything does
     regressed : whether rules were lost or columns removed

@@ -100,7 +100,7 @@ class CheckResult(CheckedResult):
         return CheckResult(found, options=self._options, notes=more, total_seconds=total_seconds, face=self._face)
 
     def pairs(self, limit: int | None = None) -> pd.DataFrame:
-        """The violating pairs: all, also those that were not listed, or the first `limit` of each rule.
+        """All violating pairs, not only the listed ones; with `limit`, the first ones of each rule.
 
         Returns
         -------
@@ -120,7 +120,7 @@ class CheckResult(CheckedResult):
         return pairs_frame(self._all_tables(schema, limit), schema, known)
 
     def rows(self, limit: int | None = None) -> pd.DataFrame:
-        """The violating rows, those in most violating pairs first: all, or the first `limit`.
+        """All violating rows, or the first `limit`. Those in most violating pairs come first.
 
         Returns
         -------

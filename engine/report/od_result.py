@@ -68,7 +68,7 @@ class OdResult(DependencyResult):
 
     @property
     def lexicographic(self) -> list[ListOd]:
-        """The list-based dependencies that these imply, such as month, week -> quarter; none without `lexicographic=N`.
+        """Dependencies between lists that follow, such as month, week -> quarter. Empty without `lexicographic=N`.
 
         Each is of at most N columns on each side, and none follows from the others and the constancies.
         """
@@ -78,7 +78,7 @@ class OdResult(DependencyResult):
         return [*super()._noted(), *self._derived[1]]
 
     def shortest_order_by(self, columns: str) -> str:
-        """The shortest ORDER BY that sorts this table as a given one does; nulls first, where `desc` last.
+        """The shortest ORDER BY that sorts this table as a given one does. Nulls come first, with `desc` last.
 
         Where there may be a shorter one, as the discovery was limited or there was too much to look at, a line in the
         log says so.

@@ -30,8 +30,9 @@ def discover_dcs(
     Parameters
     ----------
     table : what `load` returns, or anything that `load` reads
-    space_from : folder of a state (`maintain_dcs`). Its columns, types, nulls, predicates and related options define
-        the rules; these options must not be given then.
+    space_from : folder of a state
+        `maintain_dcs` builds it. Its columns, types, nulls, predicates and related options define the rules; do not
+        give these options then.
     progress : called with the stage ("evidence", "inversion" and the like) and the finished share of that stage
 
     Returns
@@ -98,8 +99,9 @@ def check(
     Parameters
     ----------
     table : what `load` returns, or anything that `load` reads
-    rules : text of one rule (or several, separated by `;`), a DenialConstraint, a result of `discover_dcs`, a
-        `pathlib.Path` to a file of rules, or a list of these
+    rules : text, or a list
+        Text of one rule, or of several separated by `;`; a DenialConstraint; a result of `discover_dcs`; a
+        `pathlib.Path` to a file of rules; or a list of these.
     contract : in place of rules, a contract or the path of its file: see `check_contract`, whose options it then takes
     progress : called with the stage ("checking") and the finished share of that stage
 

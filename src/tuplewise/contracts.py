@@ -28,7 +28,7 @@ def check_contract(
     Parameters
     ----------
     tables : a table, a list of tables, or tables by their names in the contract
-        Each a path, a frame, or what `load` returns. None: those that the contract names the paths of.
+        Each is a path, a frame, or what `load` returns. None: the contract's own tables, read from their paths in it.
     contract : path of its file
     progress : called with the stage and the share of it that is done
 
@@ -74,12 +74,13 @@ def diff(
 ) -> DiffResult:
     """Compare two tables, two contracts or two results, or a contract with a table.
 
-    Two tables are profiled, and what one lists is counted in the other, too.
+    Two tables are profiled. Rules that one of the profiles lists are then counted in both tables.
 
     Parameters
     ----------
-    a, b : a table is a path, a frame, or what `load` returns; a contract the path of its file; a result what a function
-        here returned, or the path of its JSON
+    a, b : tables, contracts or results
+        A table is a path, a frame, or what `load` returns. A contract is the path of its file. A result is what a
+        function of `tuplewise` returned, or the path of its JSON.
     progress : called with the stage and the share of it that is done
 
     Returns
@@ -91,7 +92,7 @@ def diff(
     Raises
     ------
     InputError
-        Where one can't be used, or the two can't be compared.
+        Where `a` or `b` can't be used, or the two can't be compared.
     DeviceError
         Where a device that was asked for can't be had.
 
@@ -111,7 +112,7 @@ def diff(
 
 @takes(ContractExportOptions)
 def export_contract(contract: Any, to: str, **options: Unpack[ContractExportKeywords]) -> str:
-    """The accepted rules of a contract, written for another tool.
+    """Write the accepted rules of a contract for another tool.
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ def export_contract(contract: Any, to: str, **options: Unpack[ContractExportKeyw
     Returns
     -------
     str
-        The content of the file. A rule that can't be said exactly is left out; the text says which and why.
+        The content of the file. A rule that the tool can't express exactly is left out; the text says which and why.
 
     Raises
     ------
@@ -151,7 +152,7 @@ def export_contract(contract: Any, to: str, **options: Unpack[ContractExportKeyw
 
 
 def import_contract(source: Any, source_format: str) -> str:
-    """A new contract with the rules of another tool, all proposed.
+    """Make a new contract of another tool's rules. All of them are proposed.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ def discover_fds(
     progress: Callable[[str, float], None] | None = None,
     **options: Unpack[DependencyKeywords],
 ) -> FdResult:
-    """The minimal functional dependencies that hold in a table: X -> A, rows equal on X are equal on A.
+    """Find the minimal functional dependencies that hold in a table. X -> A: rows that are equal on X are equal on A.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def discover_keys(
     progress: Callable[[str, float], None] | None = None,
     **options: Unpack[DependencyKeywords],
 ) -> KeyResult:
-    """The minimal keys (unique column combinations) of a table.
+    """Find the minimal keys (unique column combinations) of a table.
 
     Parameters
     ----------
@@ -118,11 +118,11 @@ def discover_ods(
     progress: Callable[[str, float], None] | None = None,
     **options: Unpack[OdKeywords],
 ) -> OdResult:
-    """The minimal set-based order dependencies that hold in a table.
+    """Find the minimal set-based order dependencies that hold in a table.
 
-    Within rows that are equal on a context X, a column is constant (`X: [] -> A`), or two columns are order compatible
-    (`X: A ~ B`): rows can be sorted by both at once, in the same or in opposite directions. Nulls are equal to each
-    other and before all other values; text is ordered by bytes, false before true.
+    There are two kinds. Among rows that are equal on a context X, a column is constant (`X: [] -> A`), or two columns
+    are order compatible (`X: A ~ B`): the rows can be sorted by both at once, in the same or in opposite directions.
+    Nulls are equal to each other and come before all other values; text is ordered by bytes, false before true.
 
     Parameters
     ----------
@@ -165,9 +165,10 @@ def discover_together(
     progress: Callable[[str, float], None] | None = None,
     **options: Unpack[TogetherKeywords],
 ) -> dict[str, DcResult | OdResult | FdResult | KeyResult]:
-    """Rules of several kinds from one comparison of pairs: each result is what its own function returns.
+    """Find rules of several kinds, and compare the pairs of rows only once.
 
-    Denial constraints compare each column with itself only, as `discover_dcs(table, cross_columns=False)` does.
+    Each result is what `discover_dcs`, `discover_ods`, `discover_fds` or `discover_keys` returns. Denial constraints
+    compare each column with itself only, as `discover_dcs(table, cross_columns=False)` does.
 
     Parameters
     ----------
@@ -182,7 +183,7 @@ def discover_together(
     Raises
     ------
     InputError
-        Where the table or an option can't be used, or one null rule can't serve all kinds.
+        Where the table or an option can't be used, or the kinds can't all take nulls in the same way.
     DeviceError
         Where a device that was asked for can't be had.
 
@@ -233,20 +234,21 @@ def check_ods(
     progress: Callable[[str, float], None] | None = None,
     **options: Unpack[OdCheckKeywords],
 ) -> OdCheckResult:
-    """Whether order dependencies between lists hold: rows sorted by the left columns are sorted by the right ones.
+    """Check order dependencies between lists of columns: rows sorted by the left list are sorted by the right one.
 
     Parameters
     ----------
-    table : what `load` returns, or anything that `load` reads; or what `discover_ods` returned, which then decides
-        without looking at rows (a partial one proves what follows from it, and leaves undecided what it may lack)
+    table : a table, or a result of discover_ods
+        A table is what `load` returns, or anything that `load` reads. A result decides without looking at rows. If it
+        is partial, some dependencies may be left undecided.
     ods : text such as "month, week desc -> quarter", a `pathlib.Path` of a file of such lines, or a list of these
     progress : called with the stage ("checking") and the share of it that is done
 
     Returns
     -------
     OdCheckResult
-        With `.holds`, `.ods` (of each the verdict and two rows that break it; where Spark checks, they may be other
-        two), `.to_pandas()`, `.to_json()`, `.to_csv()`, `.to_dict()`.
+        With `.holds`, `.ods` (for each, whether it holds, and two rows that break it), `.to_pandas()`, `.to_json()`,
+        `.to_csv()`, `.to_dict()`. Spark may show other two rows than one process does.
 
     Raises
     ------

@@ -77,8 +77,9 @@ def check_inds(
     Parameters
     ----------
     tables : as for `discover_inds`
-    inds : text such as "child.a <= parent.b" or "child[a, b] <= parent[x, y]", an InclusionDependency, a
-        result of `discover_inds`, a `pathlib.Path` of a file of such lines, or a list of these
+    inds : text, or a list
+        Text such as "child.a <= parent.b" or "child[a, b] <= parent[x, y]"; an InclusionDependency; a result of
+        `discover_inds`; a `pathlib.Path` to a file with one dependency a line; or a list of these.
 
     Returns
     -------

@@ -24,13 +24,15 @@ def maintain_inds(
     tables: Any = None,
     **options: Unpack[IndStateKeywords],
 ) -> MaintainedInds:
-    """Maintain the unary inclusion dependencies of tables, in a folder, as rows are inserted, deleted and updated.
+    """Keep the inclusion dependencies between single columns current as rows are inserted, deleted and updated.
 
     Parameters
     ----------
-    state : folder of the state. With `tables`, a new or empty folder, where the state is built. Without, the folder of
-        an existing state, which keeps the options of its build.
-    tables : list of tables, or tables by name, as for `discover_inds`. The column types are fixed from then on.
+    state : folder of the state
+        With `tables`, a new or empty folder, where the state is built. Without, the folder of an existing state, which
+        keeps the options that it was built with.
+    tables : list of tables, or tables by name
+        As for `discover_inds`. The column types are fixed from then on.
 
     Returns
     -------
@@ -101,8 +103,9 @@ class MaintainedInds(ClosedOnExit):
 
         Parameters
         ----------
-        rows : a mapping by column names; a list of such mappings, or of sequences of values in column order; a path; a
-            frame; or what `load` returns
+        rows : rows in any form
+            A mapping by column names; a list of such mappings, or of sequences of values in column order; a path; a
+            frame; or what `load` returns.
         table : name of the table; optional if there is only one
         bad_rows : "report" skips rows with a value that doesn't fit its column's type, and adds a note; "fail" raises
 

@@ -29,14 +29,15 @@ def maintain_dcs(
     progress: Callable[[str], None] | None = None,
     **options: Unpack[DcStateKeywords],
 ) -> MaintainedDcs:
-    """Maintain the minimal denial constraints of a table in a folder as rows are inserted, deleted and updated.
+    """Keep the minimal denial constraints of a table current as rows are inserted, deleted and updated.
 
     Parameters
     ----------
-    state : folder. With `table`, a new or empty folder in which the state is built. Without `table`, the folder of an
-        existing state, opened with the options it was built with.
-    table : what `load` returns, or anything that `load` reads. Its columns, their types and the predicate space are
-        fixed from now on.
+    state : folder of the state
+        With `table`, a new or empty folder, where the state is built. Without, the folder of an existing state, which
+        keeps the options that it was built with.
+    table : what load returns, or anything that load reads
+        Its columns, their types and the predicate space are fixed from then on.
     progress : called with the name of each step while the state is built
 
     Returns
@@ -119,8 +120,9 @@ class MaintainedDcs(ClosedOnExit):
 
         Parameters
         ----------
-        rows : a mapping by column names, a list of such mappings, or a list of sequences of values in column order; or
-            a path, a frame, or what `load` returns
+        rows : rows in any form
+            A mapping by column names; a list of such mappings, or of sequences of values in column order; a path; a
+            frame; or what `load` returns.
         bad_rows : "report" leaves out rows with a value that doesn't fit its column's type, and adds a note
 
         Returns
@@ -180,10 +182,11 @@ class MaintainedDcs(ClosedOnExit):
 
         Parameters
         ----------
-        stream : name of the query. The state stores the number of the query's last batch under this name. Queries
-            without a common checkpoint number their batches separately, so each needs its own name in a state.
-        bad_rows : "report" leaves out rows with a value that doesn't fit its column's type, with a warning in the log
-            `tuplewise`
+        stream : name of the query
+            The state stores the number of the query's last batch under this name. Queries without a common checkpoint
+            number their batches separately, so each needs its own name in a state.
+        bad_rows : "fail" or "report"
+            "report" leaves out rows with a value that doesn't fit its column's type, and logs a warning (`tuplewise`).
 
         Returns
         -------

@@ -23,17 +23,18 @@ def profile(
     progress: Callable[[str, float], None] | None = None,
     **options: Unpack[ProfileKeywords],
 ) -> ProfileResult:
-    """The few rules of tables that a person would keep, best first, with the rows that break each.
+    """Find the few rules of tables that a person would keep, best first, with the rows that break each.
 
-    Keys, functional dependencies, order rules, rules between two columns of a row, constants, and of several tables
-    likely foreign keys. They need not hold in every row. A rule is listed where far fewer rows contradict it than would
-    by chance; one that follows from better ones is folded beneath them.
+    These are keys, functional dependencies, order rules, rules between two columns of a row, constants, and with
+    several tables likely foreign keys. They need not hold in every row. A rule is listed if far fewer rows contradict
+    it than would by chance; one that follows from better ones is folded beneath them.
 
     Parameters
     ----------
     tables : a table, a list of tables, or tables by name
-        Each a path, a frame, or what `load` returns.
-    contract : path of a contract's file, a new one or one that is there: rules that it does not have are proposed in it
+        Each is a path, a frame, or what `load` returns.
+    contract : path of a contract's file, which may be new
+        Rules that it does not have yet are added to it as proposals.
     progress : called with the stage and the share of it that is done
 
     Returns

@@ -23,22 +23,23 @@ def guard(
     told: Callable[[int, ContractResult], object] | None = None,
     **options: Unpack[ContractKeywords],
 ) -> Callable[[Any, int], None]:
-    """A function for `foreachBatch` that checks each batch against a contract of one table.
+    """Make a function for `foreachBatch` that checks each batch against a contract of one table.
 
-    Rules on pairs of rows are checked within a batch. A batch that comes again after a restart is checked again; its
-    folder in quarantine is then written anew, so that it holds the batch once.
+    Rules about pairs of rows are checked within each batch. A batch that comes again after a restart is checked again,
+    and its folder in quarantine is overwritten, so it holds the batch once.
 
     Parameters
     ----------
     contract : path of the contract's file, read once
-    write : takes each batch that keeps it, and its number
-    quarantine : folder, where Spark's file system finds it, for the rows of other batches: Parquet, in
-        `batch=NUMBER`. None: such a batch raises InputError, which ends the stream before the batch counts as done.
-    told : takes the number of each batch and what its check found, such as counts for a monitor
+    write : called with each batch that keeps the contract, and its number
+    quarantine : folder for the batches that break it, on a file system that Spark writes to
+        Each becomes Parquet files in `batch=NUMBER`. None: such a batch raises InputError, which ends the stream before
+        the batch counts as done.
+    told : called with the number of each batch and the result of its check, for example to feed a monitor
 
     Returns
     -------
-    function of a batch, a Spark DataFrame, and its number
+    function that takes a batch, a Spark DataFrame, and its number
 
     Raises
     ------

@@ -23,14 +23,14 @@ def load(
     progress: Callable[[str], None] | None = None,
     **options: Unpack[LoadKeywords],
 ) -> Relation:
-    """A table, ready for every discovery: its values as order-preserving integer codes.
+    """Read a table once, for all functions that take a table.
 
     Parameters
     ----------
     source : path or data frame
         A CSV, TSV, Parquet, ORC or JSON-lines path (a file, a folder or a glob; local, or a URL that Spark reads),
-        `spark:db.table`, or a pandas, Polars, Arrow or Spark frame. Local files that fit in memory and frames other
-        than Spark's need no Java.
+        `spark:db.table`, or a pandas, Polars, Arrow or Spark frame. Java is needed only for Spark's frames, and for
+        files that are not local or do not fit in memory.
     name : what results call the table; default: the file's name without its ending, or "table".
     spark : SparkSession to read with; default: the active one, else one that is started. It is left as it was found.
     progress : called with the name of each step.
@@ -38,12 +38,12 @@ def load(
     Returns
     -------
     Relation
-        Also takes part in every discovery that is given a table.
+        The table, with its values as integer codes that keep their order. Pass it wherever a table is taken.
 
     Raises
     ------
     InputError
-        Where the source or an option can't be used: one message with what is allowed.
+        Where the source or an option can't be used. The message says what is allowed.
 
     Examples
     --------

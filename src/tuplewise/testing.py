@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @takes(ContractCheckOptions)
 def assert_contract(tables: Any, contract: Any, **options: Unpack[ContractKeywords]) -> ContractResult:
-    """Raise AssertionError, with what is broken and by which rows, unless tables keep a contract.
+    """Assert that tables keep a contract. The AssertionError says which rules are broken, and by which rows.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ def assert_contract(tables: Any, contract: Any, **options: Unpack[ContractKeywor
     Raises
     ------
     AssertionError
-        Where a rule of severity "error" is broken beyond its tolerance, where columns are not as they should be, and
-        where a limit came before all was checked.
+        If a rule of severity "error" is broken beyond its tolerance, if columns are not as the contract says, or if a
+        time or memory limit was reached before everything was checked.
     InputError
         Where the contract, a table or an option can't be used.
 
