@@ -140,7 +140,7 @@ def most_in_sample(error: Decimal, draws: int, log_constraints: float) -> int:
     Examples
     --------
     >>> most_in_sample(Decimal("0.01"), 100_000, 10.0)
-    2512
+    2513
     """
     p, wanted = float(error), log_constraints - math.log(FAILURE)
     low, high = p, 1.0

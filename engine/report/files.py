@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -47,10 +47,10 @@ def replacing(paths: Sequence[Path]) -> Iterator[list[Path]]:
     temporary: list[str] = []
     try:
         for path in paths:
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-            _unfinished.add(name)
+            name = str(path.parent / f".{path.name}.{secrets.token_hex(8)}.part")
+            _unfinished.add(name)  # before it is there, so that Ctrl-C finds it at any moment
             temporary.append(name)
-            os.close(handle)
+            os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield [Path(name) for name in temporary]
         with _renaming:
             if not _given_up.is_set():

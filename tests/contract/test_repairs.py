@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_check import RULES, TABLES, by_definition, checked, contract_of, frame
+from test_contract_check import RULES, TABLES, by_definition, checked, contract_of, frame
 
 import tuplewise as tw
 from tuplewise.engine.errors import InputError

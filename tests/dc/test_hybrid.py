@@ -25,7 +25,6 @@ from tuplewise.engine.dc.discovery import DcDiscovery
 from tuplewise.engine.dc.evidence import collect_evidence
 from tuplewise.engine.dc.predicate import build_space
 from tuplewise.engine.dc.violations.existence import find_witnesses
-from tuplewise.engine.errors import InputError
 from tuplewise.engine.local_table import LocalTable
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.run import Run
@@ -303,14 +302,12 @@ def test_auto_says_why() -> None:
     assert "all 39,999,800,000 pairs would take about" in chosen.algorithm_reason
     assert chosen.search is not None
     assert chosen.search["share_of_pairs"] < 0.01
-    approximate = by("auto", tw.load(pd.DataFrame({"a": [1, 2, 3]})), DcDiscoverOptions(error=Decimal("0.1")))
-    assert approximate.algorithm == "evidence"
-    assert "counts" in approximate.algorithm_reason
-
-
-def test_hybrid_with_an_error_is_refused() -> None:
-    with pytest.raises(InputError, match="hybrid"):
-        DcDiscoverOptions(algorithm="hybrid", error=Decimal("0.1"))
+    with_error = DcDiscoverOptions(error=Decimal("0.00001"))
+    assert by("auto", tw.load(pd.DataFrame({"a": [1, 2, 3]})), with_error).algorithm == "evidence"
+    chosen = by("auto", many, with_error)
+    assert (chosen.algorithm, chosen.algorithm_reason.split(":")[0]) == ("hybrid", "auto")
+    by_chance = by("auto", few.relation, DcDiscoverOptions(error=Decimal("0.1"), error_measure="lift"))
+    assert "since the error needs their counts" in by_chance.algorithm_reason
 
 
 def test_pieces_cut_each_group() -> None:
