@@ -98,7 +98,10 @@ def test_approximate_constraints_by_command(places: str, tmp_path: Path, many_ti
     assert cli.run([*argv, "--run-on", "spark"]) == 0
     there = json.loads(out.read_text())
     assert cli.run(argv) == 0
-    assert json.loads(out.read_text())["result"] == there["result"]
+    here = json.loads(out.read_text())
+    for document in (here, there):  # why all pairs are compared: there is no choice in Spark's tasks
+        assert document["result"].pop("algorithm_reason").startswith("auto: compares all pairs of rows once")
+    assert here["result"] == there["result"]
     assert len(many_tiles) == 1
 
 
