@@ -23,8 +23,10 @@ def most_bytes_to_search(options: DcDiscoverOptions) -> int | None:
     Raises InputError if Spark is requested for an option that only works in this process.
     """
     only_here: tuple[str, str, str] | None = None
-    if options.algorithm == "hydra" or (options.algorithm == "hybrid" and options.error > 0):
-        only_here = ("algorithm", options.algorithm, "'auto', 'evidence' or 'hybrid'")
+    if options.algorithm == "hydra":
+        only_here = ("algorithm", "hydra", "'auto', 'evidence' or 'hybrid'")
+    elif options.algorithm == "hybrid" and options.error > 0:
+        only_here = ("algorithm with error above 0", "hybrid", "'auto' or 'evidence': all pairs are compared in tasks")
     elif options.sample_pairs is not None:
         only_here = ("sample_pairs", str(options.sample_pairs), "none: samples are drawn in one process")
     if only_here is None and by_all_pairs(options) and options.run_on == "auto":

@@ -302,6 +302,8 @@ def test_what_is_not_searched_in_spark_is_refused(places: str) -> None:
         tw.discover_dcs(places, run_on="spark", algorithm="hydra")
     with pytest.raises(InputError, match=r"run_on 'spark' with sample_pairs: '90'"):
         tw.discover_dcs(places, run_on="spark", error=0.1, sample_pairs=90)
+    with pytest.raises(InputError, match="algorithm with error above 0: 'hybrid'; allowed: 'auto' or 'evidence'"):
+        tw.discover_dcs(places, run_on="spark", error=0.1, algorithm="hybrid")
     with pytest.raises(InputError, match=r"run_on 'spark' for a table that is held here.*a path"):
         tw.discover_dcs(pd.DataFrame({"a": [1, 2]}), run_on="spark")
     assert most_bytes_to_search(DcDiscoverOptions(error=Decimal("0.1"))) is None, "such tables come here"
