@@ -21,6 +21,17 @@ def seconds(value: float) -> str:
     return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
 
 
+def percent(share: float) -> str:
+    """A share of one, two significant digits below 100 %.
+
+    Examples
+    --------
+    >>> percent(0.01234), percent(0.9999)
+    ('1.2 %', '100 %')
+    """
+    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
+
+
 def milliseconds(value: float) -> str:
     """Seconds as milliseconds, two significant digits and more for long times.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks import records
 from benchmarks.hybrid_cases import GROWTH_ROWS
 from benchmarks.records import Record
-from benchmarks.report_cells import alignment, megabytes, seconds, typical
+from benchmarks.report_cells import alignment, megabytes, percent, seconds, typical
 
 SEARCHES = {
     "dc_hybrid/tax-1000000": "Tax, no errors",
@@ -30,7 +30,7 @@ def hybrid_table(everything: list[Record]) -> str:
             title,
             f"{ours['dataset']['rows']:,} x {ours['dataset']['columns']}",
             f"{ours['answer']['count']:,}",
-            f"{100 * search['share_of_pairs']:.2g} %",
+            percent(search["share_of_pairs"]),
             f"{search['validated']:,}",
             time,
             megabytes(ours["peak_bytes"]),

@@ -8,7 +8,7 @@ from benchmarks import records
 from benchmarks.dependency_peers import FASTOD, HYFD, HYUCC
 from benchmarks.od_cases import GROWTH_ROWS
 from benchmarks.records import Record
-from benchmarks.report_cells import alignment, megabytes, peer_of, peer_seconds, seconds, times_faster, typical
+from benchmarks.report_cells import alignment, megabytes, peer_of, peer_seconds, percent, seconds, times_faster, typical
 
 ORDERS = {
     "od/adult": "Adult",
@@ -89,7 +89,7 @@ def _kinds(record: Record) -> tuple[int, int]:
 
 
 def _share(search: Mapping[str, float]) -> str:
-    return f"{100 * search['share_of_pairs']:.2g} %"
+    return percent(search["share_of_pairs"])
 
 
 def dependency_sentences(everything: list[Record]) -> str:
