@@ -21,25 +21,10 @@ from tuplewise.gpu_kernels.cpu.cluster_pairs import (
     _pick_active,
     _start_keys,
 )
-from tuplewise.gpu_kernels.cpu.hashing import hash_words, mix_word
+from tuplewise.gpu_kernels.cpu.hashing import mix_word
 from tuplewise.gpu_kernels.cpu.seen_keys import LANES, LANES_TYPE, Lanes  # noqa: F401
+from tuplewise.gpu_kernels.cpu.tally import grown
 from tuplewise.gpu_kernels.word_hash import SPREAD
-
-
-@kernel("uint64[:, ::1], int64[::1]")
-def grown(keys, counts):
-    """Copy of a table of counts with four times the slots. A free slot has count 0."""
-    new_keys = np.zeros((4 * len(keys), keys.shape[1]), dtype=np.uint64)
-    new_counts = np.zeros(4 * len(counts), dtype=np.int64)
-    mask = np.uint64(len(new_counts) - 1)
-    for s in range(len(counts)):
-        if counts[s]:
-            slot = ((hash_words(keys[s]) * SPREAD) >> np.uint64(24)) & mask
-            while new_counts[slot]:
-                slot = (slot + np.uint64(1)) & mask
-            copy(keys[s], new_keys[slot])
-            new_counts[slot] = counts[s]
-    return new_keys, new_counts
 
 
 @kernel(f"{ROWS}, int64[::1], int64, int64, {LANES_TYPE}, uint64[:, ::1], int64[::1], int64")
@@ -87,7 +72,7 @@ def count_blocks(data, weights, first_block, last_block, lanes, found, counts, u
                     if 2 * w + 1 < keys.shape[0]:
                         wide[w] |= np.uint64(keys[2 * w + 1, j])
                     mixed = mix_word(mixed, wide[w])
-                slot = ((mixed * SPREAD) >> np.uint64(24)) & mask  # low bits alone say little of high ones
+                slot = ((mixed * SPREAD) >> np.uint64(24)) & mask  # as in `tally`
                 while counts[slot]:
                     differ = np.uint64(0)
                     for w in range(words):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tuplewise.gpu_kernels.clues import lay_out
-from tuplewise.gpu_kernels.cpu import weighted_pairs
 from tuplewise.gpu_kernels.evidence import collect_clues
 from tuplewise.gpu_kernels.words import make_layout
 
@@ -36,14 +35,6 @@ def test_counts_are_those_of_the_rows_that_they_stand_for(
     assert found.ordered_pairs == right.ordered_pairs == every.shape[1] * (every.shape[1] - 1)
     assert np.array_equal(found.clues, right.clues)
     assert np.array_equal(found.counts, right.counts)
-
-
-def test_a_table_of_counts_grows() -> None:
-    keys = np.arange(1, 9, dtype=np.uint64).reshape(8, 1)
-    counts = np.array([1, 0, 3, 0, 5, 6, 0, 8], dtype=np.int64)
-    larger, more = weighted_pairs.grown(keys, counts)
-    assert len(larger) == len(more) == 32
-    assert {int(larger[i, 0]): int(more[i]) for i in np.flatnonzero(more)} == {1: 1, 3: 3, 5: 5, 6: 6, 8: 8}
 
 
 def test_weights_of_another_shape_are_refused() -> None:
