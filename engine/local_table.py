@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from time import perf_counter
+from time import perf_counter, process_time, thread_time
 from typing import Self
 
 import numpy as np
@@ -76,17 +76,21 @@ class LocalTable:
         self.pairs_a_row = pairs_a_row
         self._most_sampled, self._estimate_rows = sampled_rows, estimate_rows
         self._threads: int | None = None  # all of them
-        self._share = 1.0  # of the time of what runs here: others run beside it
-        started = perf_counter()
+        self._clock = process_time if device.kind == "cpu" else perf_counter
+        started = self.clock()
         kept, doubled = collapse(codes, columns, device)
         # In random order, any run of rows of a group is a random sample of it.
         order = np.random.default_rng(seed).permutation(len(kept))
         self._take(codes, kept[order], doubled[order])
-        self._collapsing_seconds = perf_counter() - started
+        self._collapsing_seconds = self.clock() - started
+
+    def clock(self) -> float:
+        """Seconds of all threads on the CPU, so that what runs in parallel costs what it does alone; else of time."""
+        return self._clock()
 
     def _take(self, codes: NDArray[np.int32], rows: NDArray[np.int32], doubled: NDArray[np.bool_]) -> None:
         """Lay out these rows; `doubled`: whether each stands for others, too."""
-        self.codes = np.ascontiguousarray(codes[:, rows])
+        self.codes = np.take(codes, rows, axis=1)
         self._doubled = doubled
         self.rows = len(rows)
         self._work = Work(self.codes, self._device, deadline=self._deadline)
@@ -133,15 +137,15 @@ class LocalTable:
         return self._scale * pairs_of_rows(alike, work.rows)
 
     def sample_agreeing(self, agreement: Agreement) -> ComparedPairs:
-        started = perf_counter()
+        started = self.clock()
         alike = agreeing(self._work, all_rows(self._sampled_rows()), agreement, self._keep_nulls)
         pairs = pieces(alike, self._group_rows)
-        return self._compare_sample(pairs, perf_counter() - started)
+        return self._compare_sample(pairs, self.clock() - started)
 
     def compare_agreeing(self, agreement: Agreement) -> ComparedPairs:
-        started = perf_counter()
+        started = self.clock()
         pairs = agreeing(self._work, start(self._work), agreement, self._keep_nulls)
-        return self._compare(pairs, perf_counter() - started)
+        return self._compare(pairs, self.clock() - started)
 
     def compare_each(self, agreements: Sequence[Agreement]) -> list[ComparedPairs]:
         """Several at a time, each on one thread: grouping rows and taking new clues use no more than one. Those of many
@@ -152,7 +156,7 @@ class LocalTable:
         rest = np.flatnonzero(np.logical_not(alone)).tolist()
         table = copy(self)
         table._work, table._progress = replace(self._work, threads=1), None
-        table._threads, table._share = 1, 1.0 / max(1, min(control.threads, len(rest)))
+        table._threads, table._clock = 1, thread_time
 
         def work(task: int) -> None:
             found[rest[task]] = table.compare_agreeing(agreements[rest[task]])
@@ -177,13 +181,13 @@ class LocalTable:
         return ComparedPairs(clues, rare.rows, common.pairs + rare.pairs, grouping_seconds, seconds)
 
     def _compare(self, pairs: ClusterPairs, grouping_seconds: float) -> ComparedPairs:
-        started = perf_counter()
+        started = self.clock()
         found = self._comparable.within(pairs, deadline=self._deadline, progress=self._progress, threads=self._threads)
         self._noted(found)
         if not found.complete:
             raise LimitReached(TIME_LIMIT)
-        grouping, comparing = self._share * grouping_seconds, self._share * (perf_counter() - started)
-        return ComparedPairs(found.clues, found.rows, found.ordered_pairs // 2, grouping, comparing)
+        seconds = self.clock() - started
+        return ComparedPairs(found.clues, found.rows, found.ordered_pairs // 2, grouping_seconds, seconds)
 
     def _sampled_rows(self) -> NDArray[np.int32]:
         """The first ones: rows are in random order."""

@@ -16,8 +16,7 @@ Discovery", PVLDB 13(11), 2020). Departures from both: nearly all candidates are
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -33,6 +32,8 @@ Clues = NDArray[np.uint64]
 # None of these changes what is found, only how soon.
 SAMPLED_PAIRS_A_ROW = 20  # of a random sample, and of a sample of agreeing pairs: as many as Hydra draws
 MOST_COLUMN_PAIRS = 4  # column pairs in a set that is exhausted; `list_subsets` packs no more into 64 bits
+
+LEAST_SAMPLED_CLUES = 64  # new clues of a sample of agreeing pairs, without which it is not repeated
 
 # Outlier rows. A row is one if it left CLUES_OF_AN_OUTLIER_ROW new clues; OUTLIER_ROWS at a time are compared with all
 # rows. They are set aside only where that pays: at least FEWEST_OUTLIER_ROWS of them, whose clues, in the first round,
@@ -65,7 +66,7 @@ class ComparedPairs:
     clues : uint64 (new, words), those not met before, of both orders
     rows : int32 (rare, 2), pairs of rows that left rare ones of them, as far as that is told
     pairs : unordered pairs of rows that were compared
-    grouping_seconds, comparing_seconds : what it took
+    grouping_seconds, comparing_seconds : what it took, by the table's clock
     """
 
     clues: Clues
@@ -80,6 +81,9 @@ class LoopTable(Protocol):
 
     rows: int
     pairs_a_row: int  # of a sample
+
+    def clock(self) -> float:
+        """Seconds of the clock that prices are measured with: of work, where other processes can't lengthen it."""
 
     def equal_rows(self) -> Clues:
         """The clues of pairs of equal rows, new ones only; of rows that are collapsed."""
@@ -173,7 +177,7 @@ class SearchRecord:
 
 @dataclass
 class Prices:
-    """Seconds for a pair, a row and a validation, measured as the loop runs.
+    """Seconds for a pair, a row and a validation, measured as the loop runs by the table's clock.
 
     pair = seconds / pairs over the sets that many pairs agree on. What comparing took beyond pair * pairs went into
     bringing rows together: row = (grouping + comparing - pair * pairs) / rows. Exhausting a set costs
@@ -274,7 +278,7 @@ class Loop:
             self._learn([self.table.equal_rows()])
             self._exhaust([()])
             return
-        found = self._sample_table()
+        found, worth = self._sample_table(range(len(self.candidates.column_pairs)))
         for _ in range(MOST_OUTLIER_ROUNDS):
             common = sum(map(len, found))
             found, outliers = self._compare_outlier_rows(found)
@@ -286,7 +290,7 @@ class Loop:
             self._clues_of_row = np.zeros(self.table.rows, dtype=np.int32)
             self._sampled.clear()
             self._estimates.clear()
-            found = self._sample_table()
+            found, worth = self._sample_table(worth)
         self._lap("sample")
         self._learn(found)
         self._decide_all()
@@ -295,21 +299,28 @@ class Loop:
             self._set_aside = []
             self.candidates.decide(())
 
-    def _sample_table(self) -> list[Clues]:
+    def _sample_table(self, numbers: Iterable[int]) -> tuple[list[Clues], list[int]]:
+        """Sample all rows, and those that agree on each of some column pairs, given by number.
+
+        Returns the clues, and the column pairs that are worth sampling again.
+        """
         before = self.record.compared_pairs
         found = [self._met(self.table.sample())]
         self.record.sampled_pairs += self.record.compared_pairs - before
-        for number in range(len(self.candidates.column_pairs)):
+        worth = []
+        for number in numbers:
             if self._needs_sample((number,)):
                 found.append(self._sample((number,)))
-        return found
+                if len(found[-1]) >= LEAST_SAMPLED_CLUES:
+                    worth.append(number)
+        return found, worth
 
     @property
     def _all_pairs(self) -> int:
         return self.table.rows * (self.table.rows - 1) // 2
 
     def _decide_all(self) -> None:
-        started = time.perf_counter()
+        started = self.table.clock()
         while True:
             undecided, effort = self.candidates.undecided()
             if self._progress is not None:
@@ -339,7 +350,7 @@ class Loop:
 
     def _is_late(self, started: float, undecided: int) -> bool:
         """Whether deciding the rest will take longer than comparing all pairs: as long for each as since `started`."""
-        spent, decided = time.perf_counter() - started, sum(of_set for _, _, of_set in self.record.column_sets)
+        spent, decided = self.table.clock() - started, sum(of_set for _, _, of_set in self.record.column_sets)
         return spent > ALL_PAIRS_SHARE * self._price_of_all and spent * undecided > self._price_of_all * decided
 
     def _measure_all_pairs(self) -> None:
@@ -419,9 +430,9 @@ class Loop:
             self.record.column_sets.append((self._agreement(numbers), of_set.pairs, decided))
 
     def _validate(self, most: int) -> None:
-        started = time.perf_counter()
+        started = self.table.clock()
         validated = self.candidates.validate(self.table, most)
-        self.prices.validating += time.perf_counter() - started
+        self.prices.validating += self.table.clock() - started
         self.prices.effort += validated.effort
         self.record.validated += validated.candidates
         self.record.violated += validated.violated

@@ -197,6 +197,10 @@ class SparkTable:
         """Let Spark drop what this holds."""
         self._distinct.frame.unpersist()
 
+    def clock(self) -> float:
+        """Seconds of time: the work is in other processes."""
+        return time.perf_counter()
+
     def equal_rows(self) -> Clues:
         """The clues of equal rows if all rows are equal; otherwise none, since `sample` returns them."""
         only = np.zeros(int(self.rows == 1), dtype=np.int64)

@@ -193,7 +193,7 @@ class LocalDcTable(LocalTable):
         columns = program.columns
         if ROWS_A_COMBINATION * sizes.of(columns) < work.rows and (made.compared or made.excluded):
             chosen = two_of_each(work, columns)
-            few = replace(work, codes=np.ascontiguousarray(work.codes[:, chosen]))
+            few = replace(work, codes=np.take(work.codes, chosen, axis=1))
             alike = agreeing(few, without_unfit(few, program, start(few)), made.equalities, program.keep_nulls)
             return chosen[find_pairs(few, made, alike, program.keep_nulls, limit)].astype(np.int64)
         key = (made.equalities, program.left_needed, program.right_needed, program.left_tests, program.right_tests)

@@ -20,7 +20,7 @@ from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import cluster_pairs, new_clues, weighted_pairs
 from tuplewise.gpu_kernels.cpu.cluster_pairs import SMALL_ROWS, WORD, Rows
-from tuplewise.gpu_kernels.cpu.seen_keys import LANES, Lanes, Log
+from tuplewise.gpu_kernels.cpu.seen_keys import LANES, PADDING, Lanes, Log
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.words import (
     ACROSS,
@@ -124,7 +124,8 @@ class ComparableRows:
         direct = terms.words == 1 and terms.bits <= DIRECT_BITS and not telling
         self._told_words = (1 + layout.comparisons) * terms.words if telling else 0
         self._idle: list[_Thread] = []  # what threads were told is kept from call to call
-        self._seen = np.zeros(1 << terms.bits if direct else 0, dtype=np.uint8)
+        self._seen = np.zeros((1 << terms.bits) + 1 if direct else 0, dtype=np.uint8)
+        self._seen[-1:] = 1  # for lanes that don't count
         self._taken = np.zeros(-(-len(self._seen) // 8), dtype=np.uint8)
         self._logging = self._seen  # what says that a key needn't be logged; with `telling` by difference sets
         if telling:
@@ -265,7 +266,7 @@ class ComparableRows:
 
 def _new_lanes(columns: int, words: int) -> Lanes:
     return Lanes(
-        codes=np.zeros((columns, 2 * LANES), dtype=np.int32),
+        codes=np.zeros((columns, 2 * LANES + PADDING), dtype=np.int32),
         keys=np.zeros((words, LANES), dtype=np.uint32),
         valid=np.zeros(LANES, dtype=np.uint32),
         rows=np.zeros(2 * LANES, dtype=np.int32),

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy
-from tuplewise.gpu_kernels.cpu.seen_keys import LANES, LANES_TYPE, LOG, Lanes, Log, all_seen, keep_new  # noqa: F401
+from tuplewise.gpu_kernels.cpu.seen_keys import LANES, LANES_TYPE, LOG, Lanes, Log, first_unseen, keep_new  # noqa: F401
 
 STEP = 32  # lanes of one step: loops take whole steps, since the rest of a vector loop would run lane by lane
 ORDERS, EQUALS = 2, 4  # terms that one pass over the lanes adds
@@ -267,7 +267,8 @@ def compare(
     thread has a hash table of its own.
     """
     table, own, order, equal, unknown = data
-    codes, keys, valid, lane_rows = lanes.codes, lanes.keys, lanes.valid, lanes.rows
+    codes, keys, valid, lane_rows, hashes = lanes.codes, lanes.keys, lanes.valid, lanes.rows, lanes.hashes
+    direct = len(seen) > 0 and len(log.told) == 0
     constant = np.zeros((2, table.shape[1]), dtype=np.bool_)
     active_order = np.zeros(ORDERS * len(order), dtype=np.int64)
     active_equal = np.zeros(EQUALS * len(equal), dtype=np.int64)
@@ -300,11 +301,12 @@ def compare(
                 active_order[:used_order], active_equal[:used_equal],
             )  # fmt: skip
             if not reflexive:
-                for j in range(count):
-                    valid[j] = EVERY_BIT if right[u_first + j] != t else np.uint32(0)
-            if all_seen(keys, valid, low, count, seen, log):
+                for j in range(np.uint64(0), np.uint64(count)):
+                    valid[j] = EVERY_BIT if lane_rows[j] != t else np.uint32(0)
+            new = first_unseen(keys, valid, hashes, low, count, seen) if direct else low
+            if new == count:
                 continue
-            log = keep_new(lanes, low, count, t, 0, seen, log)
+            log = keep_new(lanes, new, count, t, 0, seen, log)
     return log
 
 
@@ -312,12 +314,14 @@ def compare(
 def _gather_rows(table, rows, count, codes):
     """Copy rows into lanes. Touching the ends of all rows first lets their cache misses overlap."""
     touched = np.int32(0)
-    for j in range(count):
-        touched |= table[rows[j], 0] | table[rows[j], table.shape[1] - 1]
+    last = np.uint64(table.shape[1] - 1)
+    for j in range(np.uint64(0), np.uint64(count)):
+        row = np.uint64(rows[j])
+        touched |= table[row, 0] | table[row, last]
     codes[0, 0] = touched  # so that the compiler keeps the loop
-    for j in range(count):
-        for c in range(table.shape[1]):
-            codes[c, j] = table[rows[j], c]
+    for c in range(np.uint64(0), np.uint64(table.shape[1])):
+        for j in range(np.uint64(0), np.uint64(count)):
+            codes[c, j] = table[np.uint64(rows[j]), c]
 
 
 @helper
@@ -342,7 +346,8 @@ def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
     Clusters should be in order of size, since the largest one in the lanes decides the number of passes.
     """
     table, own, order, equal, unknown = data
-    codes, keys, valid, lane_rows = lanes.codes, lanes.keys, lanes.valid, lanes.rows
+    codes, keys, valid, lane_rows, hashes = lanes.codes, lanes.keys, lanes.valid, lanes.rows, lanes.hashes
+    direct = len(seen) > 0 and len(log.told) == 0
     varies = np.zeros(table.shape[1], dtype=np.bool_)
     constant = np.zeros(table.shape[1], dtype=np.bool_)
     active_order = np.zeros(ORDERS * len(order), dtype=np.int64)
@@ -401,9 +406,10 @@ def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
                 )  # fmt: skip
                 for j in range(np.uint64(0), np.uint64(high)):
                     valid[j] = EVERY_BIT if ends[j] > np.int32(j) + far else np.uint32(0)
-                if all_seen(keys, valid, 0, high, seen, log):
+                new = first_unseen(keys, valid, hashes, 0, high, seen) if direct else 0
+                if new == high:
                     continue
-                log = keep_new(lanes, 0, high, -1, distance, seen, log)
+                log = keep_new(lanes, new, high, -1, distance, seen, log)
             continue
         valid[:] = EVERY_BIT
         for i in range(count - 1):
@@ -415,9 +421,10 @@ def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
                 table, own, order, equal, unknown, lane_rows[i], codes, keys, low & -STEP, (high + STEP - 1) & -STEP,
                 active_order[:used_order], active_equal[:used_equal],
             )  # fmt: skip
-            if all_seen(keys, valid, low, high, seen, log):
+            new = first_unseen(keys, valid, hashes, low, high, seen) if direct else low
+            if new == high:
                 continue
-            log = keep_new(lanes, low, high, lane_rows[i], 0, seen, log)
+            log = keep_new(lanes, new, high, lane_rows[i], 0, seen, log)
     return log
 
 

@@ -16,6 +16,7 @@ from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows
 from tuplewise.gpu_kernels.cpu.bits import lowest_bit
 
 LANES = 256  # rows that are compared at once
+PADDING = 16  # keeps the lanes of different columns out of one set of the cache
 EQUAL_BITS = np.uint64(0x55555555)  # of an outcome of two bits, the lower one tells that it is EQUAL
 ATTRIBUTES_A_WORD = 16
 ALL_BITS = np.uint32((1 << 32) - 1)
@@ -27,7 +28,7 @@ class Lanes(NamedTuple):
 
     Attributes
     ----------
-    codes : int32 (columns, 2 LANES), codes of the rows, with room to read `distance` lanes ahead
+    codes : int32 (columns, 2 LANES + PADDING), codes of the rows, with room to read `distance` lanes ahead
     keys : uint32 (words, LANES)
     valid : uint32 (LANES,), all bits where a lane counts, else 0
     rows : int32 (2 LANES,), number of each row
@@ -81,18 +82,32 @@ def _longer(log_keys, log_rows, logged):
     return keys, rows
 
 
+# These two take arrays one by one: passing the tuples that hold them for each row would count references to all arrays,
+# which costs as much as the lanes do.
 @helper
-def all_seen(keys, valid, low, high, seen, log):
-    """Tell whether `seen`, uint8 (keys,), has the keys of all valid lanes from `low` to `high`, as for most rows.
+def first_unseen(keys, valid, places, low, high, seen):
+    """Return the first lane from `low` on, rounded down to eights, whose key `seen` doesn't have; `high` if there is
+    none, as for most rows.
 
-    `valid`: uint32 (lanes,), all bits where a lane counts, else 0. No, where `seen` is none of keys.
+    `seen`: uint8 (keys + 1,), 1 for a key that was met; the last place, always 1, is for lanes that don't count.
+    `places`: uint32 (lanes,), working memory.
     """
-    if len(seen) == 0 or len(log.told):
-        return False
-    unseen = np.uint32(0)
-    for j in range(np.uint64(low), np.uint64(high)):  # an invalid lane reads a place that a valid one has probably read
-        unseen |= np.uint32(seen[keys[0, j] & valid[j]] == 0) & valid[j]
-    return unseen == 0
+    known = np.uint32(len(seen) - 1)
+    for j in range(np.uint64(low), np.uint64(high)):
+        places[j] = (keys[0, j] & valid[j]) | (known & ~valid[j])
+    # Eight at a time, left at the first that are new: vectors would take longer to gather single bytes.
+    j, last = np.uint64(low), np.uint64(high)
+    while j + np.uint64(8) <= last:
+        met = seen[places[j]] & seen[places[j + np.uint64(1)]]
+        met &= seen[places[j + np.uint64(2)]] & seen[places[j + np.uint64(3)]]
+        met &= seen[places[j + np.uint64(4)]] & seen[places[j + np.uint64(5)]]
+        met &= seen[places[j + np.uint64(6)]] & seen[places[j + np.uint64(7)]]
+        if met == 0:
+            break
+        j += np.uint64(8)
+    while j < last and seen[places[j]]:
+        j += np.uint64(1)
+    return np.int64(j)
 
 
 @helper
