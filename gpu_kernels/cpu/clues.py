@@ -20,7 +20,7 @@ from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import cluster_pairs, new_clues, weighted_pairs
 from tuplewise.gpu_kernels.cpu.cluster_pairs import SMALL_ROWS, WORD, Rows
-from tuplewise.gpu_kernels.cpu.seen_keys import LANES, PADDING, Lanes, Log
+from tuplewise.gpu_kernels.cpu.seen_keys import ALL_BITS, LANES, PADDING, RECENT_KEYS, Lanes, Log
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.words import (
     ACROSS,
@@ -286,6 +286,7 @@ class _Thread:
             seen=np.zeros((1 << 12, 1 + words + (told_words > 0)), dtype=np.uint32),
             used=0,
             told=np.zeros((1 << 11 if told_words else 0, told_words), dtype=np.uint32),
+            recent=np.full((RECENT_KEYS if told_words else 0, words), ALL_BITS),  # no key: outcomes are below 3
         )
 
 

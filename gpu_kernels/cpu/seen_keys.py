@@ -20,6 +20,7 @@ PADDING = 16  # keeps the lanes of different columns out of one set of the cache
 EQUAL_BITS = np.uint64(0x55555555)  # of an outcome of two bits, the lower one tells that it is EQUAL
 ATTRIBUTES_A_WORD = 16
 ALL_BITS = np.uint32((1 << 32) - 1)
+RECENT_KEYS = 1 << 15
 ALL_TOLD = ALL_BITS  # in place of a set's number: any two of its attributes were ordered in both ways
 
 
@@ -56,6 +57,7 @@ class Log(NamedTuple):
     told : uint32 (slots / 2, (1 + attributes) x words), for each difference set; no rows where every key counts
         First the attributes for which not all is told. Then for each attribute those after it that were ordered alike,
         in lower bits, and oppositely, in upper ones.
+    recent : uint32 (RECENT_KEYS, words) with `told`, else no rows; the last key of each hash, which tells nothing more
     """
 
     keys: NDArray[np.uint64]
@@ -64,10 +66,11 @@ class Log(NamedTuple):
     seen: NDArray[np.uint32]
     used: int
     told: NDArray[np.uint32]
+    recent: NDArray[np.uint32]
 
 
 LANES_TYPE = "Lanes(int32[:, ::1], uint32[:, ::1], uint32[::1], int32[::1], uint32[::1])"
-LOG = "Log(uint64[:, ::1], int32[:, ::1], int64, uint32[:, ::1], int64, uint32[:, ::1])"
+LOG = "Log(uint64[:, ::1], int32[:, ::1], int64, uint32[:, ::1], int64, uint32[:, ::1], uint32[:, ::1])"
 
 
 @helper
@@ -124,7 +127,7 @@ def _log_new(lanes, low, high, t, distance, seen, log):
             log_rows[logged, 0] = lane_rows[j] if t < 0 else t
             log_rows[logged, 1] = lane_rows[j + distance]
             logged += 1
-    return Log(log_keys, log_rows, logged, log.seen, log.used, log.told)
+    return Log(log_keys, log_rows, logged, log.seen, log.used, log.told, log.recent)
 
 
 @helper
@@ -212,7 +215,7 @@ def _insert_new(lanes, low, high, t, distance, log):
             log_rows[logged, 0] = lane_rows[j] if t < 0 else t
             log_rows[logged, 1] = lane_rows[j + distance]
             logged += 1
-    return Log(log_keys, log_rows, logged, seen, used, log.told)
+    return Log(log_keys, log_rows, logged, seen, used, log.told, log.recent)
 
 
 @helper
@@ -249,6 +252,21 @@ def _pick_open(lanes, low, high, attributes, seen):
         picked[count] = np.uint32(j)
         count += np.int64(some)
     return count - low
+
+
+@helper
+def _is_recent(keys, j, recent):
+    """Tell whether `recent` has the key of lane j; from now on it has."""
+    slot = np.uint32(0)
+    for w in range(keys.shape[0]):
+        slot = np.uint32((slot ^ keys[w, j]) * np.uint32(0x9E3779B1))
+        slot ^= slot >> np.uint32(15)
+    slot &= np.uint32(len(recent) - 1)
+    same = True
+    for w in range(keys.shape[0]):
+        same &= recent[slot, w] == keys[w, j]
+        recent[slot, w] = keys[w, j]
+    return same
 
 
 @helper
@@ -306,6 +324,8 @@ def _insert_telling(lanes, low, high, t, distance, sets, log):
     logged, used = log.logged, log.used
     for i in range(low, low + count):
         j = np.int64(lanes.hashes[i])
+        if _is_recent(keys, j, log.recent):
+            continue
         h = np.uint32(0)
         for w in range(words):
             key = np.uint64(keys[w, j])
@@ -350,7 +370,7 @@ def _insert_telling(lanes, low, high, t, distance, sets, log):
             log_rows[logged, 0] = lane_rows[j] if t < 0 else t
             log_rows[logged, 1] = lane_rows[j + distance]
             logged += 1
-    return Log(log_keys, log_rows, logged, seen, used, told)
+    return Log(log_keys, log_rows, logged, seen, used, told, log.recent)
 
 
 @helper
