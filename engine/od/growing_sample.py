@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -28,7 +29,7 @@ class GrowingSample:
     def __init__(
         self, codes: NDArray[np.int32], nulls: Literal["unknown", "value"], device: Any, drawn: int, seed: int
     ) -> None:
-        self.codes, self.nulls, self._device = codes, nulls, device
+        self.codes, self.nulls, self._device, self._seed = codes, nulls, device, seed
         self.rows = int(codes.shape[1])
         self.table = self._lay_out(codes)
         self._sampled = np.zeros(self.rows, dtype=np.bool_)
@@ -51,6 +52,11 @@ class GrowingSample:
     def sampled(self) -> int:
         """Rows of the sample."""
         return int(np.count_nonzero(self._sampled))
+
+    def parts(self, shares: Sequence[float]) -> list[PartitionedRows]:
+        """Laid out parts of the table, of these shares of its rows, drawn at random and each within the next."""
+        drawn = np.random.default_rng(self._seed).permutation(self.rows)
+        return [self._lay_out(_dense(np.take(self.codes, drawn[: int(share * self.rows)], axis=1))) for share in shares]
 
     def add(self, rows: NDArray[np.int32]) -> None:
         """Add rows to the sample, if they aren't in it."""

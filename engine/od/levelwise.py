@@ -30,6 +30,7 @@ from tuplewise.engine.od.found import FoundDependencies
 from tuplewise.engine.od.growing_sample import NULL_CODE, GrowingSample
 from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.gpu_kernels.lattice import Lattice
+from tuplewise.gpu_kernels.order import PartitionedRows
 from tuplewise.gpu_kernels.witnesses import Witnesses
 from tuplewise.gpu_kernels.words import as_masks, mask_words
 
@@ -38,6 +39,8 @@ PAIRS_OF_A_VIOLATION = 10  # whose tuples join the sample: the paper's
 CHECKED_AT_ONCE = 1 << 20  # candidates, on the sample
 STEPS_AT_ONCE = 1 << 28  # rows times candidates, on the table: what a limit may waste
 COUNTED_STEPS_AT_ONCE = 1 << 22  # the same where violating pairs are counted
+ROWS_OF_PARTS = 1 << 17  # tables with as many rows have removals counted on parts of them first
+PARTS = (1 / 32, 1 / 8, 1 / 3)  # shares of the rows
 
 
 _Kept = tuple[Mask, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
@@ -182,6 +185,8 @@ class _LevelwiseSearch:
     ) -> None:
         attributes = len(sample.codes)
         self._rows, self._targets, self._limits, self._lap = sample, targets, limits, lap
+        removing = limits.allowed_removals is not None and sample.rows >= ROWS_OF_PARTS
+        self._parts = sample.parts(PARTS) if removing else []
         pairs = targets.kind >= ASCENDING
         self._functional = _TargetSide.of(targets, np.flatnonzero(~pairs), sample, 0)
         self._pairs = _TargetSide.of(targets, np.flatnonzero(pairs), sample, 1)
@@ -361,24 +366,37 @@ class _LevelwiseSearch:
     def _count(
         self, side: _TargetSide, rows: NDArray[np.int32], places: NDArray[np.int32], figures: dict[str, int]
     ) -> None:
-        """Count on the table what is in their way."""
+        """Count on the table what is in their way.
+
+        A part of the table needs no more removals than the table, and most candidates need too many on a small part.
+        """
+        table = self._rows.table
         if self._limits.errors is None:
             allowed = self._limits.allowed_removals or 0
-            removals = self._removals(side, rows, places, allowed)
+            for part in self._parts:
+                many = self._removals(part, side, rows, places, allowed) > allowed
+                self._keep(side, rows[many], places[many], ~many[many], figures)
+                rows, places = rows[~many], places[~many]
+            removals = self._removals(table, side, rows, places, allowed)
             self._keep(side, rows, places, removals <= allowed, figures, removals)
             return
         self._watch(0.0)
         holds, errors = self._limits.errors.judge(*side.checks(rows, places))
         removals = np.zeros(len(rows), dtype=np.int64)
-        removals[holds] = self._removals(side, rows[holds], places[holds], None)
+        removals[holds] = self._removals(table, side, rows[holds], places[holds], None)
         self._keep(side, rows, places, holds, figures, removals, errors)
 
     def _removals(
-        self, side: _TargetSide, rows: NDArray[np.int32], places: NDArray[np.int32], most: int | None
+        self,
+        table: PartitionedRows,
+        side: _TargetSide,
+        rows: NDArray[np.int32],
+        places: NDArray[np.int32],
+        most: int | None,
     ) -> NDArray[np.int64]:
-        """How many rows are in their way. Raises LimitReached."""
+        """How many rows of a table are in their way. Raises LimitReached."""
         checks = side.checks(rows, places)
-        counted = self._rows.table.removals(*checks, most=most, deadline=self._limits.deadline, progress=self._watch)
+        counted = table.removals(*checks, most=most, deadline=self._limits.deadline, progress=self._watch)
         if not counted.complete:
             raise LimitReached(TIME_LIMIT)
         return counted.rows

@@ -68,9 +68,14 @@ def test_functional_dependencies_and_keys_equal_definition(seed: int, nulls: str
         assert as_set(find(codes, Targets.of_keys(), **options)) == keys, columns
 
 
+@pytest.mark.parametrize("rows_of_parts", [2, levelwise.ROWS_OF_PARTS])
 @pytest.mark.parametrize("allowed", [0, 1, 2, 4])
 @pytest.mark.usefixtures("small_steps")
-def test_with_rows_to_remove_equals_definition(allowed: int) -> None:
+def test_with_rows_to_remove_equals_definition(
+    allowed: int, rows_of_parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(levelwise, "ROWS_OF_PARTS", rows_of_parts)
+    monkeypatch.setattr(levelwise, "PARTS", (0.4, 0.7))
     rng = random.Random(200 + allowed)
     for _ in range(TABLES_A_SEED):
         columns = random_table(rng, 4)
