@@ -188,8 +188,7 @@ class PlannedWork:
                 rows.compare_agreeing(agreement)
             rules = [read_rule(text) for text in rules_for(self.encoded.header)]
             rows.violating_clues([*rules, read_rule(order_of(self.encoded.header))], 2)
-            for rule in rules:
-                rows.all_violating_clues(rule, MOST_PAIRS)
+            rows.all_violating_clues(rules, MOST_PAIRS)
 
     def discover_orders(self) -> None:
         """Read rows as discoveries of order dependencies, functional dependencies and keys do."""

@@ -123,8 +123,12 @@ class SparkDcTable(SparkTable):
         scale: float = self.rows * (self.rows - 1) / max(1, sampled * (sampled - 1))
         return found * scale
 
-    def all_violating_clues(self, rule: DenialConstraint, most: int) -> Clues | None:
-        """Count the pairs in tasks, and list them there if there are at most `most`."""
+    def all_violating_clues(self, rules: Sequence[DenialConstraint], most: int) -> list[Clues | None]:
+        """Count the pairs of one constraint after the other in tasks, and list them there if there are at most
+        `most`."""
+        return [self._all_violating(rule, most) for rule in rules]
+
+    def _all_violating(self, rule: DenialConstraint, most: int) -> Clues | None:
         program = bind(rule, self._distinct.header, self._nulls)
         with self._within_time():
             if run.count_pairs(rule_on(self._distinct, program, self._device)) > most:

@@ -115,8 +115,8 @@ class ValidatingTable(LoopTable, Protocol):
     def estimate_violations(self, rule: DenialConstraint) -> float:
         """Estimated number of ordered pairs that violate a constraint of equalities and at most two inequalities."""
 
-    def all_violating_clues(self, rule: DenialConstraint, most: int) -> Clues | None:
-        """New clues of all pairs that violate such a constraint; None if there are more than `most` pairs."""
+    def all_violating_clues(self, rules: Sequence[DenialConstraint], most: int) -> list[Clues | None]:
+        """New clues of all pairs that violate each such constraint; None if there are more than `most` pairs."""
 
 
 class LocalDcTable(LocalTable):
@@ -145,8 +145,7 @@ class LocalDcTable(LocalTable):
 
     def violating_clues(self, rules: Sequence[DenialConstraint], limit: int) -> tuple[list[Clues], NDArray[np.int32]]:
         programs = [bind(rule, self._relation, self._nulls) for rule in rules]
-        threads = min(len(programs), usable_cores()) if self._work.device.kind == "cpu" else 1
-        work = self._work if threads < 2 else replace(self._work, threads=1)
+        work, threads = self._shared_by(rules)
         sizes = cardinalities(self._relation)
         try:
             with ThreadPoolExecutor(threads) as pool:
@@ -171,21 +170,30 @@ class LocalDcTable(LocalTable):
         pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, program.keep_nulls)
         return float(self._scale * count_pairs(work, made, pairs, program.keep_nulls))
 
-    def all_violating_clues(self, rule: DenialConstraint, most: int) -> Clues | None:
-        program = bind(rule, self._relation, self._nulls)
-        made = plan(program, cardinalities(self._relation), self._relation.column_names)
-        work, keep_nulls = self._work, program.keep_nulls
-        as_left = np.zeros(self.rows, dtype=np.int64)
+    def all_violating_clues(self, rules: Sequence[DenialConstraint], most: int) -> list[Clues | None]:
+        work, threads = self._shared_by(rules)
         try:
-            pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, keep_nulls)
-            if count_pairs(work, made, pairs, keep_nulls, as_left) > most:
-                return None
-            found = [np.zeros((0, self._layout.words), dtype=np.uint64)]
-            for listed in pairs_in_order(work, made, pairs, as_left, False, LISTED_AT_ONCE, LISTED_AT_ONCE):
-                t, u = (np.ascontiguousarray(listed[:, side], dtype=np.int32) for side in (0, 1))
-                found.append(self._noted(self._comparable.of_pairs(t, u)).clues)
+            with ThreadPoolExecutor(threads) as pool:
+                return list(pool.map(lambda rule: self._all_violating(work, rule, most), rules))
         except TimeoutError as error:
             raise LimitReached(TIME_LIMIT) from error
+
+    def _shared_by(self, rules: Sequence[DenialConstraint]) -> tuple[Work, int]:
+        """How each of some constraints is checked, and how many of them at once."""
+        threads = max(1, min(len(rules), usable_cores())) if self._work.device.kind == "cpu" else 1
+        return (self._work if threads < 2 else replace(self._work, threads=1)), threads
+
+    def _all_violating(self, work: Work, rule: DenialConstraint, most: int) -> Clues | None:
+        program = bind(rule, self._relation, self._nulls)
+        made = plan(program, cardinalities(self._relation), self._relation.column_names)
+        as_left = np.zeros(self.rows, dtype=np.int64)
+        pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, program.keep_nulls)
+        if count_pairs(work, made, pairs, program.keep_nulls, as_left) > most:
+            return None
+        found = [np.zeros((0, self._layout.words), dtype=np.uint64)]
+        for listed in pairs_in_order(work, made, pairs, as_left, False, LISTED_AT_ONCE, LISTED_AT_ONCE):
+            t, u = (np.ascontiguousarray(listed[:, side], dtype=np.int32) for side in (0, 1))
+            found.append(self._noted(self._comparable.of_pairs(t, u)).clues)
         return np.concatenate(found)
 
     def _witnesses(self, work: Work, program: Program, sizes: Cardinalities, limit: int) -> NDArray[np.int64]:
@@ -306,26 +314,30 @@ class DcCandidates:
 
         Their clues decide the candidate and every other candidate with these predicates. Returns the clues, and the
         candidates with too many such pairs."""
-        clues, left = [], []
+        wanted: list[tuple[int, DenialConstraint]] = []
+        covered: list[NDArray[np.uint64]] = []
+        left: list[int] = []
+        most = LISTED_PAIRS_A_ROW * table.rows
         for candidate, rule in zip(chosen.tolist(), self._vertices.rules(self._sets[chosen]), strict=True):
-            if any(np.all(self._sets[candidate] & part == part) for part in self._listed):
+            if any(np.all(self._sets[candidate] & part == part) for part in covered):
                 continue
             equal = [p for p in rule.predicates if p.operator == "==" and p.left_role != p.right_role]
             ordering = [p for p in rule.predicates if p.operator not in ("==", "!=") and p.left_role != p.right_role]
             parts = [DenialConstraint((*equal, *two)) for two in combinations(ordering, min(2, len(ordering)))]
             parts = [part for part in parts if part.predicates]
             estimates = [self._estimate(table, part) for part in parts]
-            most = LISTED_PAIRS_A_ROW * table.rows
-            found = None
-            if parts and min(estimates) <= most:
-                part = parts[int(np.argmin(estimates))]
-                found = table.all_violating_clues(part, 4 * most)
-            if found is None:
+            if not parts or min(estimates) > most:
                 left.append(candidate)
                 continue
-            clues.append(found)
-            self._listed.append(self._vertices.of_predicates(part.predicates))
-        return clues, left
+            wanted.append((candidate, parts[int(np.argmin(estimates))]))
+            covered.append(self._vertices.of_predicates(wanted[-1][1].predicates))
+        found = table.all_violating_clues([part for _, part in wanted], 4 * most)
+        for (candidate, _), part, clues in zip(wanted, covered, found, strict=True):
+            if clues is None:
+                left.append(candidate)
+            else:
+                self._listed.append(part)
+        return [clues for clues in found if clues is not None], left
 
     def _estimate(self, table: ValidatingTable, part: DenialConstraint) -> float:
         if part not in self._estimates:
