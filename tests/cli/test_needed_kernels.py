@@ -122,7 +122,7 @@ def test_a_first_run_compiles_no_more_than_before(command: str) -> None:
 FUNCTIONS = {
     "dc discover": 90,
     "dc check": 39,
-    "fd discover": 139,
+    "fd discover": 150,
     "od check": 56,
     "ind discover": 20,
     "ind check": 3,
