@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.discovery import ConstraintList
-from tuplewise.engine.dc.incremental.applied import AppliedRevision, LostRule, RuleChanges
+from tuplewise.engine.dc.incremental.applied import AppliedRevision, LostRule, LostRules, RuleChanges
 from tuplewise.engine.dc.incremental.breaking import Breaking
 from tuplewise.engine.dc.incremental.checkpointing import checkpoint_arrays
 from tuplewise.engine.dc.incremental.clue_set import WitnessedClues
@@ -30,7 +30,13 @@ from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.folder import StateFolder
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
 from tuplewise.engine.dc.incremental.initial import refuse_keys, unpacked_columns
-from tuplewise.engine.dc.incremental.listing import Numbers, RuleListing, listing_of, listing_of_numbers
+from tuplewise.engine.dc.incremental.listing import (
+    NOTHING_LISTED,
+    Numbers,
+    RuleListing,
+    listing_of,
+    listing_of_numbers,
+)
 from tuplewise.engine.dc.incremental.ranks import rank_codes
 from tuplewise.engine.dc.incremental.revising import Revising
 from tuplewise.engine.dc.incremental.revision import (
@@ -427,20 +433,24 @@ class DcState(ClosedOnExit):
         codes = np.zeros((0, len(self.columns)), np.int32) if batch is None else batch.codes
         try:
             known, gone = self._work.revise(codes, ids, killed)
-            now, gained, lost_numbers = listed, list[Numbers](), list[Numbers]()
+            now, gained, gone_rules = listed, NOTHING_LISTED, NOTHING_LISTED
             if known.sets is not before.sets or min(rows_before, self.rows) < 2:
                 if listed is None:
                     listed = listing_of_numbers(listed_at(self._files.history(), self.revision), self.space)
-                now = listing_of(known.sets, known.violations, self.space, self.rows, self._ranked)
-                gained, lost_numbers = now.against(listed)
+                only_lost = listed if gone is None and rows_before > 1 and not self.options.discover.error else None
+                now = listing_of(
+                    known.sets, known.violations, self.space, self.rows, self._ranked, only_lost=only_lost
+                )  # fmt: skip
+                gained, gone_rules = now.against(listed, self.space)
             fresh = len(before.clues) - (0 if gone is None else int(gone.sum()))
             additions = Additions() if batch is None else batch.additions
             breaking = Breaking(
                 self._fixed, self._vertices, self._held, known, self._dictionaries, additions, fresh=fresh, first=used
             )
-            lost = list(zip(lost_numbers, breaking.pairs(lost_numbers), strict=True))
+            pairs = breaking.pairs(gone_rules.arrays.predicates)
+            lost = list(zip(gone_rules.numbers, pairs, strict=True))
             next_id = self.next_row_id + (len(ids) if kind == "insert" else 0)
-            history = history_of(self.revision + 1, kind, self.rows, gained, lost, batch_id)
+            history = history_of(self.revision + 1, kind, self.rows, gained.numbers, lost, batch_id)
             arrays = difference(before, known, gone) | row_arrays(codes, ids, killed) | additions.arrays()
             header = {"revision": self.revision + 1, "next_id": next_id, "batch": batch_id, "history": history}
             self._files.append(LogRecord(header, arrays))
@@ -456,8 +466,8 @@ class DcState(ClosedOnExit):
             self._load()  # wherever it was broken off: what the folder says counts
             raise
         applied_ = AppliedRevision(
-            self.revision, self.rows, tuple(self.space.constraint(list(n)) for n in gained),
-            tuple(self._lost(n, pair) for n, pair in lost), ids.copy() if kind == "insert" else ids[:0],
+            self.revision, self.rows, ConstraintList(self.space, gained.arrays),
+            LostRules(ConstraintList(self.space, gone_rules.arrays), pairs), ids.copy() if kind == "insert" else ids[:0],
             batch.notes if batch is not None else (),
         )  # fmt: skip
         return self._checkpointed(applied_)
