@@ -22,7 +22,7 @@ from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.discovery import ConstraintList
 from tuplewise.engine.dc.incremental.applied import AppliedRevision, LostRule, LostRules, RuleChanges
 from tuplewise.engine.dc.incremental.breaking import Breaking
-from tuplewise.engine.dc.incremental.checkpointing import checkpoint_arrays
+from tuplewise.engine.dc.incremental.checkpointing import checkpoint_arrays, outgrown
 from tuplewise.engine.dc.incremental.clue_set import WitnessedClues
 from tuplewise.engine.dc.incremental.column_set_index import ColumnSetIndex
 from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries, GapsExhausted
@@ -87,7 +87,7 @@ class DcState(ClosedOnExit):
     columns : with their types, fixed when it was built
     name, path : of the table that it was built from
     null_tokens : texts that stand for null
-    counting : whether the pairs that leave each clue are counted
+    counting : whether the pairs that leave each clue are counted; a state that grows ends this at a checkpoint
 
     Raises
     ------
@@ -106,12 +106,11 @@ class DcState(ClosedOnExit):
         self.folder = self._files.folder
         try:
             try:
-                self._fixed = fixed = Fixed.of_record(self._files.manifest.fixed)
+                self._built = fixed = Fixed.of_record(self._files.manifest.fixed)
             except (KeyError, TypeError, ValueError) as error:
                 raise damaged(self.folder, f"what is fixed can't be read: {error}", DCS) from error
             self.name, self.path, self.null_tokens = fixed.name, fixed.path, fixed.null_tokens
             self.columns, self.options, self.space = fixed.columns, fixed.options, fixed.space
-            self.counting = fixed.counting
             self._files.sync = self.options.sync
             self._vertices = Vertices(self.space)
             self._device = pick_device(device)
@@ -132,6 +131,8 @@ class DcState(ClosedOnExit):
             self._respread_at = self._version
         sorted_rows = SortedRows.of_arrays(lambda name: array(f"sorted/{name}"))
         self.next_row_id = int(array("next_id")[0])
+        self.counting = bool(array("counting")[0]) if "counting" in names else self._built.counting
+        self._fixed = replace(self._built, counting=self.counting)
         self._streams: dict[str, int] = json.loads(array("streams").tobytes())
         clues = WitnessedClues(self.space.layout, array("clues"), array("witnesses"), array("counts"))
         index = ColumnSetIndex(array("probes"), array("promised"), array("own"))
@@ -467,7 +468,8 @@ class DcState(ClosedOnExit):
             raise
         applied_ = AppliedRevision(
             self.revision, self.rows, ConstraintList(self.space, gained.arrays),
-            LostRules(ConstraintList(self.space, gone_rules.arrays), pairs), ids.copy() if kind == "insert" else ids[:0],
+            LostRules(ConstraintList(self.space, gone_rules.arrays), pairs),
+            ids.copy() if kind == "insert" else ids[:0],
             batch.notes if batch is not None else (),
         )  # fmt: skip
         return self._checkpointed(applied_)
@@ -476,6 +478,7 @@ class DcState(ClosedOnExit):
         """After a checkpoint, where the tail is long. That it failed is a note: the revision is written."""
         tail = self._held.used - self._held.base
         short = tail <= max(self._checkpoint_from, self._held.base // TAIL_SHARE)
+        short &= self._checkpoint_from > LEAST_TAIL or not outgrown(self._fixed, self._held)
         if short and self._files.log_bytes <= MOST_LOG_BYTES:
             return done
         try:
@@ -493,7 +496,7 @@ class DcState(ClosedOnExit):
         self._files.checkpoint(
             checkpoint_arrays(
                 self._fixed, self._vertices, self._held, self._work.known, self._dictionaries, self.next_row_id,
-                self._streams,
+                self._streams, self._ranked,
             )
         )  # fmt: skip
         listed = self._listed
