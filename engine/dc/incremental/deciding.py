@@ -16,13 +16,12 @@ Source: the conditions for deletions in this project's notes; no published tool 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.incremental.clue_set import WitnessedClues
 from tuplewise.engine.dc.incremental.column_set_index import ColumnSetIndex, contains_some, unprobed
 from tuplewise.engine.dc.incremental.fixed import Fixed
@@ -40,8 +39,11 @@ from tuplewise.gpu_kernels.words import mirror_clues
 MOST_SOUGHT = 256  # most lost clues to search for one by one; with more, everything is recomputed
 MOST_DECIDED = 64  # most new hitting sets to decide one by one
 WITNESSES = 16  # violating pairs returned for a violated set
-SEEK_COMPARISONS = 1_000_000  # for one clue
-SEEK_COMPARISONS_A_ROW = 400  # for tables so small that this is fast: the search is then complete
+SAMPLED_BLOCKS = 256  # of pairs to look at first: nearly every set of a clue that was lost is violated by many pairs
+SEEK_COMPARISONS = 100_000  # for one clue: where a check decides many sets, searching on costs more than that
+SOUGHT_IN_FULL = 4  # lost clues; of more, each gets less
+SEEK_LONGER = 10  # times as many where a check decides one set only,
+SEEK_COMPARISONS_A_ROW = 400  # or so many for tables so small that this is fast: the search is then complete
 SMALL_ROWS = 1 << 16
 MOST_TAIL = 2048  # most rows since the checkpoint to compare with each other in a search for clues
 
@@ -157,8 +159,10 @@ class Deciding:
             return self._anew(before)
         promised = before.index.promised.copy()
         unsettled: list[Sets] = []  # the edges of a clue and its mirror that were not sought among all pairs
+        groups = self._groups_with_nulls()
         for number in lost.tolist():
-            t, u, complete = self._seek(old.clues[number])
+            share = 1 if groups is None else max(1, len(lost) // SOUGHT_IN_FULL)
+            t, u, complete = self._seek(old.clues[number], share, longer=groups is None)
             if t >= 0:
                 rows = np.array([[t, u]], dtype=np.int32)
                 clues = clues.with_met(Met(old.clues[number][None, :], rows, np.zeros(0, np.int64)), table)
@@ -179,7 +183,7 @@ class Deciding:
             found = without_edges(sets, edges, self._vertices.edges_of(removed), self._vertices.wanted)
             open_ = found.kept < 0
             open_ &= ~index.promise(found.sets)
-            doubted = self._doubted(self._vertices.edges_of(removed))
+            doubted = None if groups is None else _Doubted(self._vertices.edges_of(removed), groups)
             decided = self._decide(found.sets, open_, clues, table, edges, index, doubted)
             if decided is None:
                 return self._anew(before)
@@ -191,9 +195,9 @@ class Deciding:
                 index = replace(index, promised=np.concatenate([promised, index.promised[len(promised) :]]))
         return Known(clues, sets, np.zeros(len(sets), dtype=np.int64), index), gone
 
-    def _doubted(self, edges: Sets) -> _Doubted | None:
-        """The removed edges; None where a check decides one set only: sizes of constraints are limited, or nulls have
-        outcomes of their own."""
+    def _groups_with_nulls(self) -> Sets | None:
+        """The vertices of each group whose columns have nulls; None where a check decides one set only: sizes of
+        constraints are limited, or nulls have outcomes of their own."""
         held, space, options = self._held, self._fixed.space, self._fixed.options.discover
         nulls = held.codes[: held.used] < 0
         columns = np.asarray(nulls.any(axis=0))
@@ -202,14 +206,14 @@ class Deciding:
         if options.max_predicates is not None or (options.nulls == "value" and columns.any()):
             return None
         groups = np.flatnonzero(columns[space.left] | columns[space.right])
-        return _Doubted(edges, self._vertices.wanted.group_masks[groups])
+        return self._vertices.wanted.group_masks[groups]
 
-    def _seek(self, clue: NDArray[np.uint64]) -> tuple[int, int, bool]:
+    def _seek(self, clue: NDArray[np.uint64], share: int, *, longer: bool) -> tuple[int, int, bool]:
         """Find a living pair of rows that leaves a clue, or -1; and whether all pairs were examined."""
         held, comparing = self._held, self._comparing
         living = np.flatnonzero(held.alive[: held.used]).astype(np.int32)
-        most = SEEK_COMPARISONS
-        if len(living) <= SMALL_ROWS:
+        most = SEEK_COMPARISONS * (SEEK_LONGER if longer else 1) // share
+        if longer and len(living) <= SMALL_ROWS:
             most = max(most, SEEK_COMPARISONS_A_ROW * len(living))
         complete = True
         if held.base:
@@ -263,10 +267,12 @@ class Deciding:
     ) -> tuple[Sets, WitnessedClues, ColumnSetIndex] | None:
         """Check open hitting sets on the table until none is violated, and return hitting sets that all hold.
 
-        `doubted`: see `_doubted`. None is returned if there are too many sets to check.
+        `doubted`: None where a check decides one set only. None is returned if there are too many sets to check.
         """
         proven: list[NDArray[np.uint64]] = []
         numbers = self._held.living_rows
+        relation: Relation | None = None
+        ranked: set[int] = set()  # its columns
         while open_.any():
             candidates = np.flatnonzero(open_)
             if doubted is not None:
@@ -276,9 +282,12 @@ class Deciding:
             if len(candidates) > MOST_DECIDED:
                 return None
             rules = self._vertices.rules(sets[candidates])
+            if relation is None or not ranked.issuperset(self._columns_of(sets[candidates])):
+                ranked.update(self._columns_of(sets[open_]))
+                relation = self._relation(sorted(ranked))
             found = find_witnesses(
-                self._relation(self._columns_of(rules)), rules, nulls=self._fixed.options.discover.nulls,
-                limit=WITNESSES, device=self._device,
+                relation, rules, nulls=self._fixed.options.discover.nulls,
+                limit=WITNESSES, sampled=SAMPLED_BLOCKS, device=self._device,
             )  # fmt: skip
             pairs = []
             for candidate, rows in zip(candidates.tolist(), found, strict=True):
@@ -334,12 +343,11 @@ class Deciding:
         unequal = np.count_nonzero(operators == 1, axis=1)
         return np.asarray(64 * (np.count_nonzero(operators, axis=1) + unequal) + sizes)
 
-    def _columns_of(self, rules: Sequence[DenialConstraint]) -> list[int]:
-        """The columns that rules name, one at least."""
-        names = {p.left for rule in rules for p in rule.predicates} | {
-            str(p.right) for rule in rules for p in rule.predicates
-        }
-        return [c for c, name in enumerate(self._fixed.space.names) if name in names] or [0]
+    def _columns_of(self, sets: Sets) -> list[int]:
+        """The columns that some sets are about, one at least."""
+        space = self._fixed.space
+        used = np.any(self._vertices.wanted.group_masks & np.bitwise_or.reduce(sets, axis=0), axis=1)
+        return sorted({*space.left[used].tolist(), *space.right[used].tolist()}) or [0]
 
     def _anew(self, before: Known) -> tuple[Known, NDArray[np.bool_]]:
         """Recompute the knowledge from all rows."""

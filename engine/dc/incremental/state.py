@@ -37,7 +37,7 @@ from tuplewise.engine.dc.incremental.listing import (
     listing_of,
     listing_of_numbers,
 )
-from tuplewise.engine.dc.incremental.ranks import rank_codes
+from tuplewise.engine.dc.incremental.ranks import rank_codes, ranks_by_places
 from tuplewise.engine.dc.incremental.revising import Revising
 from tuplewise.engine.dc.incremental.revision import (
     Known,
@@ -238,10 +238,15 @@ class DcState(ClosedOnExit):
         return self._dictionaries.relation(self.columns, codes, self.name, self.path)
 
     def _ranked(self, columns: Sequence[int] | None = None) -> Relation:
-        """The rows as ranks, without values. `columns`: those that are wanted; None: all."""
-        chosen = range(len(self.columns)) if columns is None else columns
-        codes = self._held.codes[np.ix_(self._held.living_rows, np.array(chosen, dtype=np.int64))]
-        ranks, described, _ = rank_codes([self.columns[c] for c in chosen], codes)
+        """The rows as ranks, without values. `columns`: those that are wanted, in ranks that may have gaps."""
+        held = self._held
+        if columns is None:
+            ranks, described, _ = rank_codes(self.columns, held.codes[held.living_rows])
+        else:
+            array, chosen = self._files.array, [self.columns[c] for c in columns]
+            kept = [(array(f"column/{c}/codes"), array(f"column/{c}/places")) for c in columns]
+            tail = held.codes[held.base : held.used, np.array(columns, dtype=np.int64)]
+            ranks, described = ranks_by_places(chosen, kept, tail, held.living_rows)
         return Relation(self.name, None, described, ranks, {})
 
     def differs_today(self) -> list[str]:
