@@ -26,7 +26,6 @@ from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.pair_search import find_by_comparing, find_sampled
 
 MOST_COMPARED = 1 << 28  # pairs: less than half a second
-MORE_BLOCKS = 8  # times as many, where none of the first shows a violation and there are too many pairs to compare all
 
 
 def find_witnesses(
@@ -102,12 +101,12 @@ def _find_quickly(
 ) -> NDArray[np.int32] | None:
     """Some violating pairs, from random blocks or from all pairs; None where neither tells."""
     comparisons = (*made.compared, *made.excluded)
-    few = pairs.pairs <= MOST_COMPARED
-    for more in (1,) if few else (1, MORE_BLOCKS):
-        found = find_sampled(pairs, work.codes, comparisons, blocks=more * blocks, limit=limit)
-        if len(found):
-            return found
-    return find_by_comparing(pairs, work.codes, comparisons, limit=limit) if few else None
+    found = find_sampled(pairs, work.codes, comparisons, blocks=blocks, limit=limit)
+    if len(found):
+        return found
+    if pairs.pairs <= MOST_COMPARED:
+        return find_by_comparing(pairs, work.codes, comparisons, limit=limit)
+    return None
 
 
 def find_pairs(work: Work, made: CheckPlan, pairs: ClusterPairs, keep_nulls: bool, limit: int) -> NDArray[np.int64]:
