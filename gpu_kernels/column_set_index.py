@@ -38,6 +38,7 @@ from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.words import ACROSS, EQUAL, GREATER, UNKNOWN, ClueLayout, outcomes
 
 SPARE = kernels.SPARE
+LEAST_OF_A_ROW = zoned.BLOCK  # comparisons that are counted for each row that a search tries, at least
 ROWS_A_TASK = 64  # new rows that a thread takes at a time
 FEW_PROBING = 512  # new rows that are looked up one by one; of more, classes of equal rows are merged with the orders
 EXCHANGED = (EQ, NE, GT, GE, LT, LE)  # each operator with both sides exchanged

@@ -17,7 +17,7 @@ Source: the conditions for deletions in this project's notes; no published tool 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from tuplewise.engine.dc.incremental.revision import Known, among
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.table.relation import Relation
-from tuplewise.gpu_kernels.column_set_index import ClueTable, Comparing, Met, terms_of_clue
+from tuplewise.gpu_kernels.column_set_index import LEAST_OF_A_ROW, ClueTable, Comparing, Met, terms_of_clue
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import RevisedSets, extend_hitting_sets, mirrored, without_edges
 from tuplewise.gpu_kernels.words import mirror_clues
@@ -46,6 +46,26 @@ SEEK_LONGER = 10  # times as many where a check decides one set only,
 SEEK_COMPARISONS_A_ROW = 400  # or so many for tables so small that this is fast: the search is then complete
 SMALL_ROWS = 1 << 16
 MOST_TAIL = 2048  # most rows since the checkpoint to compare with each other in a search for clues
+
+
+@dataclass(eq=False)
+class _Search:
+    """What the searches for the clues of a revision share.
+
+    Attributes
+    ----------
+    most : comparisons for each clue
+    tried : int32, living rows in random order, as many as so many comparisons allow
+    tail : int32, the living rows since the checkpoint
+    all_rows : whether `tried` are all
+    met : the clues of the tail's rows with each other; None: not yet compared
+    """
+
+    most: int
+    tried: NDArray[np.int32]
+    tail: NDArray[np.int32]
+    all_rows: bool
+    met: Met | None = None
 
 
 class _Doubted:
@@ -160,9 +180,10 @@ class Deciding:
         promised = before.index.promised.copy()
         unsettled: list[Sets] = []  # the edges of a clue and its mirror that were not sought among all pairs
         groups = self._groups_with_nulls()
+        search = self._search_for(len(lost), longer=groups is None) if len(lost) else None
         for number in lost.tolist():
-            share = 1 if groups is None else max(1, len(lost) // SOUGHT_IN_FULL)
-            t, u, complete = self._seek(old.clues[number], share, longer=groups is None)
+            assert search is not None
+            t, u, complete = self._seek(old.clues[number], search)
             if t >= 0:
                 rows = np.array([[t, u]], dtype=np.int32)
                 clues = clues.with_met(Met(old.clues[number][None, :], rows, np.zeros(0, np.int64)), table)
@@ -208,38 +229,42 @@ class Deciding:
         groups = np.flatnonzero(columns[space.left] | columns[space.right])
         return self._vertices.wanted.group_masks[groups]
 
-    def _seek(self, clue: NDArray[np.uint64], share: int, *, longer: bool) -> tuple[int, int, bool]:
-        """Find a living pair of rows that leaves a clue, or -1; and whether all pairs were examined."""
-        held, comparing = self._held, self._comparing
-        living = np.flatnonzero(held.alive[: held.used]).astype(np.int32)
-        most = SEEK_COMPARISONS * (SEEK_LONGER if longer else 1) // share
+    def _search_for(self, clues: int, *, longer: bool) -> _Search:
+        """What the searches for so many lost clues share."""
+        living = np.flatnonzero(self._held.alive[: self._held.used]).astype(np.int32)
+        most = SEEK_COMPARISONS * SEEK_LONGER if longer else SEEK_COMPARISONS // max(1, clues // SOUGHT_IN_FULL)
         if longer and len(living) <= SMALL_ROWS:
             most = max(most, SEEK_COMPARISONS_A_ROW * len(living))
-        complete = True
+        rows = min(len(living), most // LEAST_OF_A_ROW + 1)
+        drawn = np.random.default_rng(len(living)).choice(len(living), rows, replace=False, shuffle=rows == len(living))
+        return _Search(most, living[drawn], living[living >= self._held.base], rows == len(living))
+
+    def _seek(self, clue: NDArray[np.uint64], search: _Search) -> tuple[int, int, bool]:
+        """Find a living pair of rows that leaves a clue, or -1; and whether all pairs were examined."""
+        held, complete = self._held, True
+        mirror = mirror_clues(clue[None, :], self._fixed.space.layout)[0]
         if held.base:
             if self._index_for(clue) < 0:
                 return -1, -1, False
-            tried = np.random.default_rng(len(living)).permutation(living)
-            tail = living[living >= held.base]
-            both = (clue, mirror_clues(clue[None, :], self._fixed.space.layout)[0])
-            for wanted, rows, swapped in ((both[0], tried, False), (both[1], tail, True)):
-                index = self._index_for(wanted)
-                t, u, whole = comparing.seek(
-                    held.codes, held.alive, rows, wanted, held.sorted_rows, index, most
+            for wanted, rows, swapped in ((clue, search.tried, False), (mirror, search.tail, True)):
+                t, u, whole = self._comparing.seek(
+                    held.codes, held.alive, rows, wanted, held.sorted_rows, self._index_for(wanted), search.most
                 )
                 if t >= 0:
                     return (u, t, True) if swapped else (t, u, True)
-                complete &= whole
-        tail = living[living >= held.base]
-        if len(tail) > MOST_TAIL:
+                complete &= whole and (swapped or search.all_rows)
+        if len(search.tail) > MOST_TAIL:
             return -1, -1, False
-        nothing = ClueTable(np.zeros((0, len(clue)), dtype=np.uint64))
-        met, _ = comparing.scan(
-            held.codes, held.alive, tail, held.base, held.used, held.scanned, nothing, only_before=False
-        )
-        at = np.flatnonzero(np.all(met.clues == clue, axis=1))
-        if len(at):
-            return int(met.rows[at[0], 0]), int(met.rows[at[0], 1]), True
+        if search.met is None:  # once for all clues
+            nothing = ClueTable(np.zeros((0, len(clue)), dtype=np.uint64))
+            search.met, _ = self._comparing.scan(
+                held.codes, held.alive, search.tail, held.base, held.used, held.scanned, nothing, only_before=True
+            )
+        for wanted, order in ((clue, (0, 1)), (mirror, (1, 0))):
+            at = np.flatnonzero(np.all(search.met.clues == wanted, axis=1))
+            if len(at):
+                t, u = search.met.rows[at[0], list(order)].tolist()
+                return t, u, True
         return -1, -1, complete
 
     def _index_for(self, clue: NDArray[np.uint64]) -> int:
