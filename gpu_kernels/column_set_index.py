@@ -24,6 +24,7 @@ from tuplewise.gpu_kernels.column_set_types import (
     LE,
     LT,
     NE,
+    Classes,
     KnownClues,
     Orders,
     Queries,
@@ -37,7 +38,9 @@ from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.words import ACROSS, EQUAL, GREATER, UNKNOWN, ClueLayout, outcomes
 
 SPARE = kernels.SPARE
+LEAST_OF_A_ROW = zoned.BLOCK  # comparisons that are counted for each row that a search tries, at least
 ROWS_A_TASK = 64  # new rows that a thread takes at a time
+FEW_PROBING = 512  # new rows that are looked up one by one; of more, classes of equal rows are merged with the orders
 EXCHANGED = (EQ, NE, GT, GE, LT, LE)  # each operator with both sides exchanged
 MOST_OF_A_CLASS = 2  # rows of each class of equal rows in an order that need not be whole
 
@@ -265,11 +268,12 @@ class Comparing:
         self, codes: NDArray[np.int32], alive: NDArray[np.bool_], first: int, last: int,
         rows: SortedRows, queries: Queries, known: ClueTable, control: Control | None = None,
     ) -> tuple[Met, NDArray[np.int64]]:  # fmt: skip
-        """Compare the rows from `first` on, before `last`, with the rows in the boxes of queries.
+        """Compare the rows from `first` on, before `last`, with earlier rows in the boxes of queries.
 
         Returns the new clues, and the number of pairs that each query compared, int64 (queries,).
         """
-        given = (rows.for_loops, queries, self.given, known.given)
+        classes = _classes(codes, first, last, rows, queries, control or Control())
+        given = (rows.for_loops, queries, classes, self.given, known.given)
 
         def probe(first: int, last: int, compared: NDArray[np.int64]) -> Met:
             clues, pairs = kernels.probe_rows(codes, alive, *rows.span, first, last, *given, compared)
@@ -343,6 +347,37 @@ def terms_of_clue(clue: NDArray[np.uint64], layout: ClueLayout) -> list[Term]:
         operator = EQ if outcome == EQUAL else (NE if not ordered else (LT if outcome == GREATER else GT))
         terms.append((int(layout.right[g]), operator, int(layout.left[g])))
     return terms
+
+
+def _classes(
+    codes: NDArray[np.int32], first: int, last: int, rows: SortedRows, queries: Queries, control: Control
+) -> Classes:
+    """The classes of new rows in the orders that queries with equalities search; none for a few rows, which are looked
+    up by zones."""
+    kinds: dict[tuple[int, tuple[int, ...]], int] = {}
+    of_query = np.full(len(queries.order), -1, dtype=np.int32)
+    for q, index in enumerate(queries.order.tolist() if last - first > FEW_PROBING else ()):
+        part = slice(queries.offsets[q], queries.offsets[q + 1])
+        terms = zip(queries.slot[part].tolist(), queries.operator[part].tolist(), queries.column[part], strict=True)
+        equal = {slot: int(column) for slot, operator, column in terms if operator == EQ}
+        leading = next(k for k in range(len(equal) + 1) if k not in equal)
+        if leading:
+            of_query[q] = kinds.setdefault((index, tuple(equal[k] for k in range(leading))), len(kinds))
+    places = np.zeros((len(kinds), max(0, last - first) if kinds else 0, 2), dtype=np.int32)
+    wanted = list(kinds)
+
+    def work(task: int) -> None:
+        index, of_columns = wanted[task]
+        columns = np.array(of_columns, dtype=np.int32)
+        values = codes[first:last, columns]
+        order = np.argsort(values[:, 0]) if len(columns) == 1 else np.lexsort(values.T[::-1])
+        found = np.empty((len(order), 2), dtype=np.int32)
+        new = (order + first).astype(np.int32)
+        zoned.find_classes(codes, rows.columns_of(index)[: len(columns)], rows.order(index), columns, new, found)
+        places[task, order] = found
+
+    run_tasks([1.0] * len(wanted), lambda: work, control)
+    return Classes(of_query, first, places)
 
 
 def _together(found: Sequence[Met], words: int) -> Met:

@@ -59,6 +59,21 @@ class Queries(NamedTuple):
         )
 
 
+class Classes(NamedTuple):
+    """Where an order has the rows that hold what a new row holds, in columns that the order begins with.
+
+    Attributes
+    ----------
+    of_query : int32 (queries,), which places answer a query, -1: none
+    first : the new row that the first place is of
+    places : int32 (kinds, new rows, 2), first place in the order and the place behind the last
+    """
+
+    of_query: NDArray[np.int32]
+    first: int
+    places: NDArray[np.int32]
+
+
 class KnownClues(NamedTuple):
     """Hash table of clues with open addressing: uint64 (slots, words), and their numbers, int32 (slots,), -1 in free
     slots."""

@@ -168,7 +168,7 @@ def _build_trie(forms: Bits) -> tuple[Numbers, Ints, Ints, Ints]:
 
 
 @kernel(
-    "uint64[:, ::1], uint64[:, ::1], uint64[:, ::1], boolean[::1], int64[::1], int32[::1], int64[::1], "
+    "uint64[:, ::1], uint64[:, ::1], uint64[:, ::1], boolean[::1], boolean[::1], int64[::1], int32[::1], int64[::1], "
     "int64[::1], int64[::1], int64, int64"
 )
 def _mark_implied(
@@ -176,6 +176,7 @@ def _mark_implied(
     mirrored: Bits,
     closed: Bits,
     satisfiable: Flags,
+    strongest: Flags,
     owner: Ints,
     atom: Numbers,
     skip: Ints,
@@ -185,11 +186,11 @@ def _mark_implied(
     stop: int,
 ) -> Flags:
     """Whether each constraint from `start` on, before `stop`, stays: satisfiable, not implied by a stronger one, and
-    first of its equivalents: bool (stop - start,)."""
+    first of its equivalents: bool (stop - start,). `strongest`: known to stay."""
     words = own.shape[1]
     stays = satisfiable[start:stop].copy()
     for g in range(start, stop):
-        if not satisfiable[g]:
+        if not satisfiable[g] or strongest[g]:
             continue
         adds = False
         for w in range(words):
@@ -234,6 +235,7 @@ def keep_strongest(
     space: PredicateSpace,
     *,
     implication: bool = True,
+    strongest: NDArray[np.bool_] | None = None,
     deadline: float | None = None,
 ) -> NDArray[np.bool_]:
     """Select the constraints that are non-trivial and not implied by another constraint of the list.
@@ -245,6 +247,7 @@ def keep_strongest(
         another with same-column predicates only (true of minimal hitting sets).
     sizes : int32 (constraints,)
     implication : False: drop only the trivial constraints
+    strongest : bool (constraints,), those that are known to be selected
     deadline : value of time.monotonic at which to be done, with a part of the list if need be
 
     Returns
@@ -279,10 +282,11 @@ def keep_strongest(
     order = np.lexsort(forms.T[::-1])
     forms, owner = np.ascontiguousarray(forms[order]), owner[order]
     trie = _build_trie(forms)
+    given = np.zeros(len(sizes), dtype=np.bool_) if strongest is None else strongest[: len(sizes)]
     stays = []
     for start in range(0, len(sizes), AT_ONCE):
         stop = min(start + AT_ONCE, len(sizes))
-        stays.append(_mark_implied(own, mirrored, closed, satisfiable, owner, *trie, start, stop))
+        stays.append(_mark_implied(own, mirrored, closed, satisfiable, given, owner, *trie, start, stop))
         if past(deadline):
             break
     return np.concatenate(stays)

@@ -156,6 +156,8 @@ def constraints_of(
     space: PredicateSpace,
     rows: int,
     run: Run | None = None,
+    *,
+    strongest: ConstraintArrays | None = None,
 ) -> ConstraintArrays:
     """Constraints of minimal hitting sets: in result order, one of each mirror pair, the strongest only.
 
@@ -166,6 +168,7 @@ def constraints_of(
     complete : whether these are all minimal hitting sets
     rows : number of rows of the table
     run : where its deadline comes first, the first constraints only
+    strongest : constraints of which none is implied by another one of these sets
 
     Returns
     -------
@@ -188,7 +191,8 @@ def constraints_of(
         return arrays
     implication = space.options.minimality == "implication"
     deadline = None if run is None else run.part(REDUCTION_SHARE).deadline
-    stays = keep_strongest(predicates, sizes, space, implication=implication, deadline=deadline)
+    known = None if strongest is None else common_constraints(arrays, strongest, space)[0]
+    stays = keep_strongest(predicates, sizes, space, implication=implication, strongest=known, deadline=deadline)
     kept = arrays.take(np.flatnonzero(stays))
     if len(stays) == len(sizes):
         return kept
@@ -259,6 +263,29 @@ def first_of_pair(predicates: NDArray[np.int32], space: PredicateSpace) -> None:
         first = np.where((first < 2) & (column >= 2), column, first)
     turned = (first >= 4) & np.all((predicates < 0) | space.same_column[space.predicate_group[predicates]], axis=1)
     predicates[turned] += _EXCHANGED[operator[turned]] - operator[turned]
+
+
+def common_constraints(
+    mine: ConstraintArrays, theirs: ConstraintArrays, space: PredicateSpace
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which constraints of each of two lists are in the other, too: bool (mine,), bool (theirs,)."""
+    bits = max(1, int(space.predicates).bit_length())
+    words = -(-max(1, mine.predicates.shape[1], theirs.predicates.shape[1]) * bits // (64 // bits * bits))
+    keys = np.concatenate([_packed(arrays.predicates, bits, words) for arrays in (mine, theirs)], axis=1)
+    order = np.lexsort(keys)
+    twice = np.flatnonzero(np.all(keys[:, order[1:]] == keys[:, order[:-1]], axis=0))
+    common = np.zeros(len(order), dtype=np.bool_)
+    common[order[twice]] = common[order[twice + 1]] = True
+    return common[: len(mine)], common[len(mine) :]
+
+
+def _packed(predicates: NDArray[np.int32], bits: int, words: int) -> NDArray[np.uint64]:
+    """Predicate numbers as words, uint64 (words, constraints), so many bits a number."""
+    packed = np.zeros((words, len(predicates)), dtype=np.uint64)
+    for place, column in enumerate(predicates.T):
+        word, shift = divmod(place, 64 // bits)
+        packed[word] |= (column + 1).astype(np.uint64) << np.uint64(shift * bits)
+    return packed
 
 
 def result_order(predicates: NDArray[np.int32], sizes: NDArray[np.int32], space: PredicateSpace) -> NDArray[np.int64]:

@@ -105,17 +105,13 @@ class Vertices:
         """Vertices of predicates given by number, uint64 (words,)."""
         return self._mask([vertex for number in numbers for vertex in self._vertices_of[number]])
 
-    def of_each(self, numbers: Sequence[Sequence[int]]) -> Sets:
-        """Vertices of each set of predicates given by number."""
-        width = max(map(len, numbers), default=0)
+    def of_each(self, predicates: NDArray[np.int32]) -> Sets:
+        """Vertices of each set of predicates given by number, int32 (sets, width) padded with -1."""
         every = np.zeros((self.space.predicates + 1, self.words), dtype=np.uint64)  # the last stands for none
         for number in range(self.space.predicates):
             every[number] = self.of_numbers([number])
-        found = np.zeros((len(numbers), self.words), dtype=np.uint64)
-        padded = np.full((len(numbers), width), self.space.predicates, dtype=np.int64)
-        for i, own in enumerate(numbers):
-            padded[i, : len(own)] = own
-        for column in padded.T:
+        found = np.zeros((len(predicates), self.words), dtype=np.uint64)
+        for column in predicates.T:
             found |= every[column]
         return found
 

@@ -15,6 +15,7 @@ from tuplewise.gpu_kernels.column_set_types import (
     LE,
     LT,
     NE,
+    Classes,
     KnownClues,
     Orders,
     Queries,
@@ -32,12 +33,14 @@ _RECENT = 1 << _RECENT_BITS
 SPARE = _STEP = 32  # loops take lanes in whole steps, so there is room behind the last row
 _STACK = 10 * BLOCK
 _TOP = np.int32(2**31 - 1)
+SMALL_CLASS = 4 * BLOCK  # rows that are read rather than searched by zones
 
 ORDERS = (
     "Orders(const int32[::1], const int64[::1], const int32[::1], const int64[:, ::1], const int64[:, ::1], "
     "const int64[::1], const int32[::1], const int64[::1])"
 )
 QUERIES = "Queries(int32[::1], int64[::1], int32[::1], int8[::1], int32[::1])"
+CLASSES = "Classes(int32[::1], int64, int32[:, :, ::1])"
 COMPARISONS = "Comparisons(int32[::1], int32[::1], int8[::1], boolean[::1], boolean)"
 KNOWN = "KnownClues(uint64[:, ::1], int32[::1])"
 
@@ -132,22 +135,25 @@ def compare_pairs(
 
 
 @kernel(
-    f"int32[:, ::1], boolean[::1], int64, int64, int64, int64, {ORDERS}, {QUERIES}, {COMPARISONS}, {KNOWN}, int64[::1]"
+    f"int32[:, ::1], boolean[::1], int64, int64, int64, int64, {ORDERS}, {QUERIES}, {CLASSES}, {COMPARISONS}, {KNOWN}, "
+    "int64[::1]"
 )
 def probe_rows(
     codes: NDArray[np.int32], alive: NDArray[np.bool_], start: int, end: int, first: int, last: int, sorted_: Orders,
-    queries: Queries, comparisons: Comparisons, known: KnownClues, compared: NDArray[np.int64],
+    queries: Queries, classes: Classes, comparisons: Comparisons, known: KnownClues, compared: NDArray[np.int64],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:  # fmt: skip
-    """Compare the rows from `first` on, before `last`, with the rows in the boxes of queries.
+    """Compare the rows from `first` on, before `last`, with earlier rows in the boxes of queries.
 
     `start`, `end`: the orders hold the rows from `start` on, before `end`. A negative entry stands for row -entry - 1,
-    of a class of equal rows that aren't all in the order.
+    of a class of equal rows that aren't all in the order. Where a query has classes, a small one is read from end to
+    end, and an empty one ends the query; other boxes are searched for by zones.
 
     Returns the clues (t is the new row) that aren't in the table, each once, and a pair of rows with each. Adds the
     number of pairs that each query compared to `compared`, int64 (queries,).
     """
     orders, order_offsets, zones, level_starts, level_blocks, levels, columns, column_offsets = sorted_
     query_index, query_offsets, term_slot, term_operator, term_column = queries
+    class_of_query, first_of_classes, places = classes
     left, right, scope, ordered, unknown = comparisons
     table, numbers = known
     words = table.shape[1]
@@ -167,6 +173,14 @@ def probe_rows(
     for r in range(first, last):
         for q in range(len(query_index)):
             index = query_index[q]
+            small = False
+            start_of_class, end_of_class = 0, 0
+            if class_of_query[q] >= 0:
+                start_of_class = places[class_of_query[q], r - first_of_classes, 0]
+                end_of_class = places[class_of_query[q], r - first_of_classes, 1]
+                if start_of_class == end_of_class:
+                    continue
+                small = end_of_class - start_of_class <= SMALL_CLASS
             own_columns = columns[column_offsets[index] : column_offsets[index + 1]]
             d = len(own_columns)
             possible = fill_box(
@@ -180,24 +194,29 @@ def probe_rows(
             cut = False
             depth = 0
             top = levels[index] - 1
-            for block in range(level_blocks[index, top]):
+            for block in range(0 if small else level_blocks[index, top]):
                 stack_level[depth], stack_block[depth] = top, block
                 depth += 1
-            while depth:
-                depth -= 1
-                level, block = stack_level[depth], stack_block[depth]
-                at = level_starts[index, level] + 2 * d * block
-                if not may_hold(zones, at, low[:d], high[:d], other[:d]):
-                    continue
-                if level:
-                    for below in range(block * BLOCK, min((block + 1) * BLOCK, level_blocks[index, level - 1])):
-                        stack_level[depth], stack_block[depth] = level - 1, below
-                        depth += 1
-                    continue
-                for k in range(block * BLOCK, min((block + 1) * BLOCK, len(order))):
+            while depth or small:
+                if small:
+                    begin, stop = start_of_class, end_of_class
+                    small = False
+                else:
+                    depth -= 1
+                    level, block = stack_level[depth], stack_block[depth]
+                    at = level_starts[index, level] + 2 * d * block
+                    if not may_hold(zones, at, low[:d], high[:d], other[:d]):
+                        continue
+                    if level:
+                        for below in range(block * BLOCK, min((block + 1) * BLOCK, level_blocks[index, level - 1])):
+                            stack_level[depth], stack_block[depth] = level - 1, below
+                            depth += 1
+                        continue
+                    begin, stop = block * BLOCK, min((block + 1) * BLOCK, len(order))
+                for k in range(begin, stop):
                     entry = order[k]
                     u = entry if entry >= 0 else -entry - 1
-                    if u == r or not holds(codes[u], own_columns, low[:d], high[:d], other[:d]):
+                    if (entry >= 0 and u >= r) or not holds(codes[u], own_columns, low[:d], high[:d], other[:d]):
                         continue
                     if entry < 0:
                         cut = True
@@ -209,7 +228,7 @@ def probe_rows(
                         matched = np.concatenate((matched, np.empty(len(matched), dtype=np.int32)))
             if cut:  # the class of a row in the box has rows that aren't in the order
                 many = 0
-                for u in range(start, end):
+                for u in range(start, min(end, r)):
                     if holds(codes[u], own_columns, low[:d], high[:d], other[:d]):
                         matched[many] = u
                         many += 1
@@ -217,7 +236,7 @@ def probe_rows(
                             matched = np.concatenate((matched, np.empty(len(matched), dtype=np.int32)))
             for place in range(many):
                 u = matched[place]
-                if not alive[u] or u == r:
+                if not alive[u]:
                     continue
                 compared[q] += 1
                 write_clue(codes, r, u, left, right, scope, ordered, unknown, clue)

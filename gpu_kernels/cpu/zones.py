@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.compiled import kernel
+from tuplewise.gpu_kernels.compiled import helper, kernel
 
 BLOCK = 16  # rows of a block, and blocks of a block above
 MOST_LEVELS = 8  # 16 ** 8 is more than rows may be
@@ -144,6 +144,57 @@ def find_rows(
                 break
             low += 1
     return found
+
+
+@kernel("int32[:, ::1], const int32[::1], const int32[::1], int32[::1], int32[::1], int32[:, ::1]")
+def find_classes(
+    codes: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    order: NDArray[np.int32],
+    of_columns: NDArray[np.int32],
+    rows: NDArray[np.int32],
+    places: NDArray[np.int32],
+) -> None:
+    """Write for each row where `order` has those that hold in `columns` what it holds in `of_columns`.
+
+    columns : int32 (k,), the first columns that `order` is sorted by; entry -u - 1 stands for row u
+    rows : int32 (rows,), sorted by `of_columns`, int32 (k,)
+    places : int32 (rows, 2), first place and the place behind the last, written at the rows' positions in `rows`
+
+    Cost: for each row a search in steps that double, from the place of the row before.
+    """
+    at = 0
+    for i in range(len(rows)):
+        for side in range(2):  # the first place that isn't below the row; then the first one above it
+            step, low, high = 1, at, at
+            while high < len(order) and precedes(codes, columns, order[high], of_columns, rows[i], side == 1):
+                low = high + 1
+                high += step
+                step *= 2
+            high = min(high, len(order))
+            while low < high:
+                middle = (low + high) >> 1
+                if precedes(codes, columns, order[middle], of_columns, rows[i], side == 1):
+                    low = middle + 1
+                else:
+                    high = middle
+            places[i, side] = low
+            if side == 0:
+                at = low
+
+
+@helper
+def precedes(
+    codes: NDArray[np.int32], columns: NDArray[np.int32], entry: int, of_columns: NDArray[np.int32], row: int,
+    equal: bool,
+) -> bool:  # fmt: skip
+    """Tell whether an entry's row comes before `row`, or (`equal`) holds the same."""
+    u = entry if entry >= 0 else -entry - 1
+    for c in range(len(columns)):
+        a, b = codes[u, columns[c]], codes[row, of_columns[c]]
+        if a != b:
+            return bool(a < b)
+    return equal
 
 
 def sort_rows(ranks: Any, rows: NDArray[np.int32]) -> NDArray[np.int32]:

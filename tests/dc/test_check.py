@@ -140,7 +140,9 @@ def test_streams_witnesses_and_row_counts_agree_with_the_definition(nulls: str) 
             assert all(len(c) for c in chunks), case
             assert [tuple(p) for c in chunks for p in c.tolist()] == list(truth.listed), case
             limit = rng.choice([1, 2, 5])
-            found = find_witnesses(relation, [constraint], nulls=nulls, limit=limit, device="cpu")[0]
+            found = find_witnesses(
+                relation, [constraint], nulls=nulls, limit=limit, sampled=rng.choice([0, 1, 50]), device="cpu"
+            )[0]
             assert {tuple(p) for p in found.tolist()} <= truth.pairs, case
             assert bool(len(found)) == bool(truth.pairs), case
             assert len({tuple(p) for p in found.tolist()}) == len(found) <= limit, case

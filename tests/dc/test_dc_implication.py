@@ -14,7 +14,7 @@ from oracles import dc as oracle
 
 from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
 from tuplewise.engine.dc.implication import keep_strongest
-from tuplewise.engine.dc.inversion import result_order
+from tuplewise.engine.dc.inversion import ConstraintArrays, common_constraints, result_order
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.options import DcDiscoverOptions
 
@@ -133,6 +133,8 @@ def test_strongest_of_a_list_equal_entailment_of_each_pair(single: bool) -> None
         predicates, sizes = predicates[order], sizes[order]
         listed = [space.constraint(row[row >= 0].tolist()) for row in predicates]
         kept = keep_strongest(predicates, sizes, space).tolist()
+        known = np.array([stays and rng.random() < 0.6 for stays in kept])
+        assert keep_strongest(predicates, sizes, space, strongest=known).tolist() == kept
         trivial = [is_trivial(c) for c in listed]
         for i, g in enumerate(listed):
             others = [(j, f) for j, f in enumerate(listed) if j != i and not trivial[j]]
@@ -142,6 +144,27 @@ def test_strongest_of_a_list_equal_entailment_of_each_pair(single: bool) -> None
         only_trivial = keep_strongest(predicates, sizes, space, implication=False)
         assert only_trivial.tolist() == [not x for x in trivial]
     assert dropped > 30
+
+
+def test_common_constraints_are_those_of_both_lists() -> None:
+    table = [(n, "integer", [1, 2, 3]) for n in "abcde"]
+    space = build_space(encode(table), DcDiscoverOptions(shared_values=Decimal(1)))
+    for seed in range(40):
+        rng = random.Random(seed)
+        lists = []
+        for _ in range(2):
+            drawn = {tuple(sorted(rng.sample(range(space.predicates), rng.randint(0, 3)))) for _ in range(60)}
+            rows = rng.sample(sorted(drawn), rng.randint(0, len(drawn)))
+            width = max(map(len, rows), default=0) + rng.randrange(9)  # the lists need not be of one width
+            predicates = np.array([[*row, *[-1] * (width - len(row))] for row in rows], dtype=np.int32)
+            sizes = np.array([len(row) for row in rows], dtype=np.int32)
+            nothing = np.zeros(len(rows))
+            arrays = ConstraintArrays(predicates.reshape(len(rows), width), sizes, nothing.astype(int), nothing > 0)
+            lists.append((rows, arrays))
+        (mine, my_arrays), (theirs, their_arrays) = lists
+        found = common_constraints(my_arrays, their_arrays, space)
+        assert found[0].tolist() == [row in theirs for row in mine]
+        assert found[1].tolist() == [row in mine for row in theirs]
 
 
 def test_result_order_is_size_then_columns_then_operators() -> None:

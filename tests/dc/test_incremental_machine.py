@@ -15,8 +15,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from tuplewise.engine.dc.incremental import deciding, revising, state
+from tuplewise.engine.dc.incremental import checkpointing, deciding, initial, revising, state
+from tuplewise.engine.dc.incremental import column_set_index as choosing
 from tuplewise.engine.options import DcDiscoverOptions, DcStateOptions
+from tuplewise.gpu_kernels import column_set_index
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from histories import History, Row
@@ -33,12 +35,15 @@ MIXED: Pools = {
 }
 
 
+BOUNDED = (deciding, revising, state, checkpointing, choosing, initial, column_set_index)
+
+
 class Kept(RuleBasedStateMachine):
     """Rows come, go and change; the state is opened again, killed and written anew; changes are taken back."""
 
     pools: Pools = TWO
     options = DcStateOptions(discover=DcDiscoverOptions(device="cpu"))
-    bounds: Mapping[str, int] = {}
+    bounds: Mapping[str, float] = {}
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,8 +52,8 @@ class Kept(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(os, "fsync", lambda descriptor: None)  # nothing here outlives the machine's power
         for name, value in self.bounds.items():
-            (module,) = (m for m in (deciding, revising, state) if hasattr(m, name))
-            self.patch.setattr(module, name, value)
+            for module in (m for m in BOUNDED if hasattr(m, name)):
+                self.patch.setattr(module, name, value)
 
     def teardown(self) -> None:
         try:
@@ -104,7 +109,7 @@ class Kept(RuleBasedStateMachine):
 
 
 def machine(
-    name: str, pools: Pools, index: Any = "zones", counts: bool = False, bounds: Mapping[str, int] | None = None,
+    name: str, pools: Pools, index: Any = "zones", counts: bool = False, bounds: Mapping[str, float] | None = None,
     **given: Any,
 ) -> type:  # fmt: skip
     options = DcStateOptions(discover=DcDiscoverOptions(device="cpu", **given), index=index, counts=counts)
@@ -118,7 +123,8 @@ QUICK = settings(
 )  # fmt: skip
 IN_VAIN = {"SEEK_COMPARISONS": 0, "SMALL_ROWS": 0, "MOST_TAIL": 0, "WITNESSES": 1}  # lost clues are not found again
 LITTLE = {"SEEK_COMPARISONS": 6, "SMALL_ROWS": 0, "MOST_TAIL": 3, "LEAST_TAIL": 2, "TAIL_SHARE": 1 << 30,
-          "FEW_ROWS": 1}  # fmt: skip
+          "FEW_ROWS": 1, "FEW_PROBING": 0}  # fmt: skip
+GROWING = {"LEAST_ROWS": 5, "SCANNED_PAIR_SECONDS": 1.0}  # a state of five rows goes on with indexes
 EVERY: dict[str, Any] = {"shared_values": Decimal(0), "comparable_means": Decimal(0)}
 MACHINES = {
     "CrossColumns": machine("CrossColumns", THREE, **EVERY),
@@ -137,6 +143,8 @@ MACHINES = {
     "LittleSought": machine("LittleSought", THREE, bounds=LITTLE, nulls="value", **EVERY),
     "LittleSubsets": machine("LittleSubsets", MIXED, bounds=LITTLE, minimality="subset", cross_columns=False),
     "FoundAnew": machine("FoundAnew", THREE, bounds={"MOST_SOUGHT": 0, "LEAST_TAIL": 2}, **EVERY),
+    "Growing": machine("Growing", THREE, "auto", bounds=GROWING, **EVERY),
+    "GrowingNulls": machine("GrowingNulls", THREE, "auto", bounds=GROWING, nulls="value", cross_columns=False),
     "Counts": machine("Counts", THREE, counts=True, cross_columns=False),
     "Errors": machine("Errors", THREE, error=Decimal("0.1"), **EVERY),
     "ErrorsSingle": machine("ErrorsSingle", TWO, error=Decimal("0.3"), single_tuple=True, nulls="value", **EVERY),

@@ -35,7 +35,7 @@ def test_both_count_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nulls
         with DcState(folder, device="cpu") as state:
             changes = [state.insert(state.read(rows(1, 6))), state.delete([1, 4, 22])]
             changes.append(state.insert(state.read(rows(2, 3))))
-            told = [(c.gained, [(lost.rule, lost.broken_by is None) for lost in c.lost]) for c in changes]
+            told = [(list(c.gained), [(lost.rule, lost.broken_by is None) for lost in c.lost]) for c in changes]
             clues = state._work.known.clues
             order = np.lexsort(clues.clues.T)
             known.append((list(state.constraints()), told, clues.clues[order].tolist(), clues.counts[order].tolist()))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels import column_set_index
 from tuplewise.gpu_kernels.column_set_index import SPARE, ClueTable, Comparing, SortedRows
 from tuplewise.gpu_kernels.column_set_types import Queries, Term
+from tuplewise.gpu_kernels.cpu import zones
 from tuplewise.gpu_kernels.words import WITHIN_T, make_layout, mirror_clues
 
 LAYOUT = make_layout([(0, 0, 0, True), (1, 1, 0, False), (2, 2, 0, True), (0, 2, 0, True), (0, 2, WITHIN_T, True)])
@@ -61,13 +62,18 @@ def table_of(rng: np.random.Generator, rows: int, values: int) -> tuple[NDArray[
 
 @pytest.mark.parametrize("nulls", ["unknown", "value"])
 @pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("by_classes", [True, False])
 @pytest.mark.parametrize("seed", range(12))
-def test_a_new_row_meets_the_rows_of_its_boxes(seed: int, whole: bool, nulls: str) -> None:
+def test_a_new_row_meets_the_earlier_rows_of_its_boxes(
+    seed: int, by_classes: bool, whole: bool, nulls: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(column_set_index, "FEW_PROBING", 0 if by_classes else 512)
     rng = np.random.default_rng(seed)
     old = int(rng.integers(0, 400))
     codes, alive = table_of(rng, old + 70, int(rng.integers(1, 9)))
     alive[old:] = True
-    rows = SortedRows.build(codes, LISTS, [whole] * len(LISTS), (0, old))
+    span = (0, old) if seed % 2 else (old // 3, old + 70)  # the second: as rows of the tail meet each other
+    rows = SortedRows.build(codes, LISTS, [whole] * len(LISTS), span)
     queries = Queries.of_terms(rows.lists, [i for i, _ in TERMS], [terms for _, terms in TERMS])
     comparing = Comparing(LAYOUT, nulls)
     known = ClueTable(np.zeros((0, LAYOUT.words), dtype=np.uint64))
@@ -78,7 +84,7 @@ def test_a_new_row_meets_the_rows_of_its_boxes(seed: int, whole: bool, nulls: st
         pairs = [
             (r, u)
             for r in range(old, old + 70)
-            for u in range(old)
+            for u in range(span[0], min(span[1], r))
             if alive[u] and satisfied(codes, r, u, terms, unknown)
         ]
         if len({old_column for old_column, _, _ in terms}) == len(terms):
@@ -92,7 +98,24 @@ def test_a_new_row_meets_the_rows_of_its_boxes(seed: int, whole: bool, nulls: st
     for clue, (t, u) in zip(found, met.rows.tolist(), strict=True):
         assert clue_of(codes, t, u, unknown) == clue
         assert alive[u]
-        assert u < old <= t
+        assert span[0] <= u < min(t, span[1])
+        assert t >= old
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_classes_are_found_where_an_order_has_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    codes, _ = table_of(rng, int(rng.integers(1, 300)), int(rng.integers(1, 40)))
+    chosen, of_columns = (np.array(columns, dtype=np.int32) for columns in ([1, 0], [2, 0]))
+    order = np.lexsort((codes[:, 2], codes[:, 0], codes[:, 1])).astype(np.int32)
+    order = np.where(rng.random(len(order)) < 0.1, -order - 1, order).astype(np.int32)
+    rows = np.lexsort((codes[:, 0], codes[:, 2])).astype(np.int32)
+    places = np.empty((len(rows), 2), dtype=np.int32)
+    zones.find_classes(codes, chosen, order, of_columns, rows, places)
+    held = [tuple(codes[u if u >= 0 else -u - 1, chosen].tolist()) for u in order.tolist()]
+    for row, (start, end) in zip(rows.tolist(), places.tolist(), strict=True):
+        mine = tuple(codes[row, of_columns].tolist())
+        assert [k for k, theirs in enumerate(held) if theirs == mine] == list(range(start, end))
 
 
 @pytest.mark.parametrize("nulls", ["unknown", "value"])

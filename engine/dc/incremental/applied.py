@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +24,36 @@ class LostRule:
     broken_by: tuple[Name, Name] | None
 
 
+class LostRules(Sequence[LostRule]):
+    """Constraints that are no longer listed, made on access. `pairs`: names [t, u] for each, or None."""
+
+    def __init__(self, rules: Sequence[DenialConstraint], pairs: Sequence[Any]) -> None:
+        self._rules, self._pairs = rules, pairs
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    @overload
+    def __getitem__(self, index: int) -> LostRule: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> LostRules: ...
+
+    def __getitem__(self, index: int | slice) -> LostRule | LostRules:
+        if isinstance(index, slice):
+            return LostRules(self._rules[index], self._pairs[index])
+        pair = self._pairs[index]
+        return LostRule(self._rules[index], None if pair is None else (pair[0], pair[1]))
+
+
 @dataclass(frozen=True, eq=False)
 class AppliedRevision:
     """The changes of one revision, constraints in result order. `row_ids`: int64, of the new rows, in their order."""
 
     revision: int
     rows: int
-    gained: tuple[DenialConstraint, ...]
-    lost: tuple[LostRule, ...] = ()
+    gained: Sequence[DenialConstraint]
+    lost: Sequence[LostRule] = ()
     row_ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     notes: tuple[str, ...] = ()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
-from tuplewise.engine.dc.incremental.listing import Numbers
 from tuplewise.engine.dc.incremental.revision import Known
 from tuplewise.engine.dc.incremental.row_names import key_of_row
 from tuplewise.engine.dc.predicate import allowed_violations
@@ -41,25 +39,29 @@ class Breaking:
         self._fresh, self._first = fresh, first
         self._comparing = Comparing(fixed.space.layout, fixed.options.discover.nulls)
 
-    def pairs(self, lost: Sequence[Numbers]) -> list[Any]:
-        """Row names [t, u] for each constraint violated now, u None if it is about one row; None for the others."""
-        if not lost:
+    def pairs(self, lost: NDArray[np.int32]) -> list[Any]:
+        """Row names [t, u] for each constraint violated now, u None if it is about one row; None for the others.
+
+        `lost`: predicate numbers of the constraints, int32 (lost, width) padded with -1.
+        """
+        if not len(lost):
             return []
         masks = self._vertices.of_each(lost)
         one_row = self._vertices.about_one_row(masks)
         edges = self._vertices.edge_of_each(self._known.clues.clues[self._fresh :])
         missed = first_missed(masks, edges)
-        pairs = self._witnesses(missed)[missed].tolist() if len(edges) else [None] * len(missed)
-        found: list[Any] = []
-        for mask, alone, edge, witness in zip(masks, one_row.tolist(), missed.tolist(), pairs, strict=True):
-            pair: list[int] | None = None
-            if alone or self._fixed.options.discover.error > 0:
-                if alone or self._violations(mask) > self._allowed():
-                    pair = self._search(mask, alone)
-            elif edge >= 0:
-                pair = witness
-            found.append(None if pair is None else [self._name(pair[0]), None if alone else self._name(pair[1])])
-        return found
+        rows = np.full((len(masks), 2), -1, dtype=np.int64)
+        if len(edges):
+            rows[missed >= 0] = self._witnesses(missed)[missed[missed >= 0]]
+        sought = one_row | (self._fixed.options.discover.error > 0)
+        for i in np.flatnonzero(sought).tolist():
+            alone, pair = bool(one_row[i]), None
+            if alone or self._violations(masks[i]) > self._allowed():
+                pair = self._search(masks[i], alone)
+            rows[i] = (-1, -1) if pair is None else pair
+        rows[one_row, 1] = -1
+        names = (self._names(rows[:, side]) for side in (0, 1))
+        return [None if t is None else [t, u] for t, u in zip(*names, strict=True)]
 
     def _witnesses(self, wanted: NDArray[np.int64]) -> NDArray[np.int32]:
         """A pair of rows for each wanted new clue (-1: none), int32 (new clues, 2).
@@ -107,10 +109,16 @@ class Breaking:
                     return [int(t[satisfied[0]]), int(u[satisfied[0]])]
         return None
 
-    def _name(self, row: int) -> Any:
-        """The id of a row, or its key."""
+    def _names(self, rows: NDArray[np.int64]) -> list[Any]:
+        """The ids of rows, or their keys; None for -1."""
         held = self._held
         if not len(held.key_columns):
-            return int(held.ids[row])
+            ids = held.ids[rows].astype(object)
+            ids[rows < 0] = None
+            return list(ids)
         columns: list[KeptColumn] = [self._fixed.columns[c] for c in held.key_columns.tolist()]
-        return key_of_row(columns, held.codes[row, held.key_columns], self._dictionaries, self._additions)
+        return [
+            None if row < 0 else key_of_row(columns, held.codes[row, held.key_columns], self._dictionaries,
+                                            self._additions)
+            for row in rows.tolist()
+        ]  # fmt: skip

@@ -71,6 +71,11 @@ class ColumnSetIndex:
         return contains_some(sets, self.probes[self.promised])
 
 
+def serves(index: ColumnSetIndex, rows: int) -> bool:
+    """Whether looking up the partners of a new row costs less than comparing it with all rows, and counting."""
+    return rows >= LEAST_ROWS and index.seconds <= SCANNED_PAIR_SECONDS * rows / 2
+
+
 def contains_some(sets: Sets, parts: Sets) -> NDArray[np.bool_]:
     """bool (sets,): which contain one of some sets."""
     found = np.zeros(len(sets), dtype=np.bool_)

@@ -16,13 +16,12 @@ Source: the conditions for deletions in this project's notes; no published tool 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.incremental.clue_set import WitnessedClues
 from tuplewise.engine.dc.incremental.column_set_index import ColumnSetIndex, contains_some, unprobed
 from tuplewise.engine.dc.incremental.fixed import Fixed
@@ -32,7 +31,7 @@ from tuplewise.engine.dc.incremental.revision import Known, among
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.table.relation import Relation
-from tuplewise.gpu_kernels.column_set_index import ClueTable, Comparing, Met, terms_of_clue
+from tuplewise.gpu_kernels.column_set_index import LEAST_OF_A_ROW, ClueTable, Comparing, Met, terms_of_clue
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import RevisedSets, extend_hitting_sets, mirrored, without_edges
 from tuplewise.gpu_kernels.words import mirror_clues
@@ -40,10 +39,33 @@ from tuplewise.gpu_kernels.words import mirror_clues
 MOST_SOUGHT = 256  # most lost clues to search for one by one; with more, everything is recomputed
 MOST_DECIDED = 64  # most new hitting sets to decide one by one
 WITNESSES = 16  # violating pairs returned for a violated set
-SEEK_COMPARISONS = 1_000_000  # for one clue
-SEEK_COMPARISONS_A_ROW = 400  # for tables so small that this is fast: the search is then complete
+SAMPLED_BLOCKS = 256  # of pairs to look at first: nearly every set of a clue that was lost is violated by many pairs
+SEEK_COMPARISONS = 100_000  # for one clue: where a check decides many sets, searching on costs more than that
+SOUGHT_IN_FULL = 4  # lost clues; of more, each gets less
+SEEK_LONGER = 10  # times as many where a check decides one set only,
+SEEK_COMPARISONS_A_ROW = 400  # or so many for tables so small that this is fast: the search is then complete
 SMALL_ROWS = 1 << 16
 MOST_TAIL = 2048  # most rows since the checkpoint to compare with each other in a search for clues
+
+
+@dataclass(eq=False)
+class _Search:
+    """What the searches for the clues of a revision share.
+
+    Attributes
+    ----------
+    most : comparisons for each clue
+    tried : int32, living rows in random order, as many as so many comparisons allow
+    tail : int32, the living rows since the checkpoint
+    all_rows : whether `tried` are all
+    met : the clues of the tail's rows with each other; None: not yet compared
+    """
+
+    most: int
+    tried: NDArray[np.int32]
+    tail: NDArray[np.int32]
+    all_rows: bool
+    met: Met | None = None
 
 
 class _Doubted:
@@ -157,8 +179,11 @@ class Deciding:
             return self._anew(before)
         promised = before.index.promised.copy()
         unsettled: list[Sets] = []  # the edges of a clue and its mirror that were not sought among all pairs
+        groups = self._groups_with_nulls()
+        search = self._search_for(len(lost), longer=groups is None) if len(lost) else None
         for number in lost.tolist():
-            t, u, complete = self._seek(old.clues[number])
+            assert search is not None
+            t, u, complete = self._seek(old.clues[number], search)
             if t >= 0:
                 rows = np.array([[t, u]], dtype=np.int32)
                 clues = clues.with_met(Met(old.clues[number][None, :], rows, np.zeros(0, np.int64)), table)
@@ -179,7 +204,7 @@ class Deciding:
             found = without_edges(sets, edges, self._vertices.edges_of(removed), self._vertices.wanted)
             open_ = found.kept < 0
             open_ &= ~index.promise(found.sets)
-            doubted = self._doubted(self._vertices.edges_of(removed))
+            doubted = None if groups is None else _Doubted(self._vertices.edges_of(removed), groups)
             decided = self._decide(found.sets, open_, clues, table, edges, index, doubted)
             if decided is None:
                 return self._anew(before)
@@ -191,9 +216,9 @@ class Deciding:
                 index = replace(index, promised=np.concatenate([promised, index.promised[len(promised) :]]))
         return Known(clues, sets, np.zeros(len(sets), dtype=np.int64), index), gone
 
-    def _doubted(self, edges: Sets) -> _Doubted | None:
-        """The removed edges; None where a check decides one set only: sizes of constraints are limited, or nulls have
-        outcomes of their own."""
+    def _groups_with_nulls(self) -> Sets | None:
+        """The vertices of each group whose columns have nulls; None where a check decides one set only: sizes of
+        constraints are limited, or nulls have outcomes of their own."""
         held, space, options = self._held, self._fixed.space, self._fixed.options.discover
         nulls = held.codes[: held.used] < 0
         columns = np.asarray(nulls.any(axis=0))
@@ -202,40 +227,44 @@ class Deciding:
         if options.max_predicates is not None or (options.nulls == "value" and columns.any()):
             return None
         groups = np.flatnonzero(columns[space.left] | columns[space.right])
-        return _Doubted(edges, self._vertices.wanted.group_masks[groups])
+        return self._vertices.wanted.group_masks[groups]
 
-    def _seek(self, clue: NDArray[np.uint64]) -> tuple[int, int, bool]:
-        """Find a living pair of rows that leaves a clue, or -1; and whether all pairs were examined."""
-        held, comparing = self._held, self._comparing
-        living = np.flatnonzero(held.alive[: held.used]).astype(np.int32)
-        most = SEEK_COMPARISONS
-        if len(living) <= SMALL_ROWS:
+    def _search_for(self, clues: int, *, longer: bool) -> _Search:
+        """What the searches for so many lost clues share."""
+        living = np.flatnonzero(self._held.alive[: self._held.used]).astype(np.int32)
+        most = SEEK_COMPARISONS * SEEK_LONGER if longer else SEEK_COMPARISONS // max(1, clues // SOUGHT_IN_FULL)
+        if longer and len(living) <= SMALL_ROWS:
             most = max(most, SEEK_COMPARISONS_A_ROW * len(living))
-        complete = True
+        rows = min(len(living), most // LEAST_OF_A_ROW + 1)
+        drawn = np.random.default_rng(len(living)).choice(len(living), rows, replace=False, shuffle=rows == len(living))
+        return _Search(most, living[drawn], living[living >= self._held.base], rows == len(living))
+
+    def _seek(self, clue: NDArray[np.uint64], search: _Search) -> tuple[int, int, bool]:
+        """Find a living pair of rows that leaves a clue, or -1; and whether all pairs were examined."""
+        held, complete = self._held, True
+        mirror = mirror_clues(clue[None, :], self._fixed.space.layout)[0]
         if held.base:
             if self._index_for(clue) < 0:
                 return -1, -1, False
-            tried = np.random.default_rng(len(living)).permutation(living)
-            tail = living[living >= held.base]
-            both = (clue, mirror_clues(clue[None, :], self._fixed.space.layout)[0])
-            for wanted, rows, swapped in ((both[0], tried, False), (both[1], tail, True)):
-                index = self._index_for(wanted)
-                t, u, whole = comparing.seek(
-                    held.codes, held.alive, rows, wanted, held.sorted_rows, index, most
+            for wanted, rows, swapped in ((clue, search.tried, False), (mirror, search.tail, True)):
+                t, u, whole = self._comparing.seek(
+                    held.codes, held.alive, rows, wanted, held.sorted_rows, self._index_for(wanted), search.most
                 )
                 if t >= 0:
                     return (u, t, True) if swapped else (t, u, True)
-                complete &= whole
-        tail = living[living >= held.base]
-        if len(tail) > MOST_TAIL:
+                complete &= whole and (swapped or search.all_rows)
+        if len(search.tail) > MOST_TAIL:
             return -1, -1, False
-        nothing = ClueTable(np.zeros((0, len(clue)), dtype=np.uint64))
-        met, _ = comparing.scan(
-            held.codes, held.alive, tail, held.base, held.used, held.scanned, nothing, only_before=False
-        )
-        at = np.flatnonzero(np.all(met.clues == clue, axis=1))
-        if len(at):
-            return int(met.rows[at[0], 0]), int(met.rows[at[0], 1]), True
+        if search.met is None:  # once for all clues
+            nothing = ClueTable(np.zeros((0, len(clue)), dtype=np.uint64))
+            search.met, _ = self._comparing.scan(
+                held.codes, held.alive, search.tail, held.base, held.used, held.scanned, nothing, only_before=True
+            )
+        for wanted, order in ((clue, (0, 1)), (mirror, (1, 0))):
+            at = np.flatnonzero(np.all(search.met.clues == wanted, axis=1))
+            if len(at):
+                t, u = search.met.rows[at[0], list(order)].tolist()
+                return t, u, True
         return -1, -1, complete
 
     def _index_for(self, clue: NDArray[np.uint64]) -> int:
@@ -263,10 +292,12 @@ class Deciding:
     ) -> tuple[Sets, WitnessedClues, ColumnSetIndex] | None:
         """Check open hitting sets on the table until none is violated, and return hitting sets that all hold.
 
-        `doubted`: see `_doubted`. None is returned if there are too many sets to check.
+        `doubted`: None where a check decides one set only. None is returned if there are too many sets to check.
         """
         proven: list[NDArray[np.uint64]] = []
         numbers = self._held.living_rows
+        relation: Relation | None = None
+        ranked: set[int] = set()  # its columns
         while open_.any():
             candidates = np.flatnonzero(open_)
             if doubted is not None:
@@ -276,9 +307,12 @@ class Deciding:
             if len(candidates) > MOST_DECIDED:
                 return None
             rules = self._vertices.rules(sets[candidates])
+            if relation is None or not ranked.issuperset(self._columns_of(sets[candidates])):
+                ranked.update(self._columns_of(sets[open_]))
+                relation = self._relation(sorted(ranked))
             found = find_witnesses(
-                self._relation(self._columns_of(rules)), rules, nulls=self._fixed.options.discover.nulls,
-                limit=WITNESSES, device=self._device,
+                relation, rules, nulls=self._fixed.options.discover.nulls,
+                limit=WITNESSES, sampled=SAMPLED_BLOCKS, device=self._device,
             )  # fmt: skip
             pairs = []
             for candidate, rows in zip(candidates.tolist(), found, strict=True):
@@ -334,12 +368,11 @@ class Deciding:
         unequal = np.count_nonzero(operators == 1, axis=1)
         return np.asarray(64 * (np.count_nonzero(operators, axis=1) + unequal) + sizes)
 
-    def _columns_of(self, rules: Sequence[DenialConstraint]) -> list[int]:
-        """The columns that rules name, one at least."""
-        names = {p.left for rule in rules for p in rule.predicates} | {
-            str(p.right) for rule in rules for p in rule.predicates
-        }
-        return [c for c, name in enumerate(self._fixed.space.names) if name in names] or [0]
+    def _columns_of(self, sets: Sets) -> list[int]:
+        """The columns that some sets are about, one at least."""
+        space = self._fixed.space
+        used = np.any(self._vertices.wanted.group_masks & np.bitwise_or.reduce(sets, axis=0), axis=1)
+        return sorted({*space.left[used].tolist(), *space.right[used].tolist()}) or [0]
 
     def _anew(self, before: Known) -> tuple[Known, NDArray[np.bool_]]:
         """Recompute the knowledge from all rows."""

@@ -17,13 +17,13 @@ _DECIMALS = ("error", "shared_values", "comparable_means")
 
 @dataclass(frozen=True)
 class Fixed:
-    """The part of a state that never changes.
+    """The part of a state that doesn't change, but for `counting`, which a checkpoint may end.
 
     Attributes
     ----------
     name, path : of the table that the state was built of
     counting : whether it is kept how many pairs leave each clue: where it was asked for, and of small tables, where a
-        new row is compared with all others anyway
+        new row is compared with all others anyway. In the record: when the state was built.
     """
 
     name: str

@@ -16,9 +16,9 @@ from tuplewise.engine.dc.hybrid import DcCandidates, LocalDcTable
 from tuplewise.engine.dc.incremental.clue_set import WitnessedClues
 from tuplewise.engine.dc.incremental.column_set_index import (
     LEAST_ROWS,
-    SCANNED_PAIR_SECONDS,
     ColumnSetIndex,
     choose_index,
+    serves,
     sort_orders,
 )
 from tuplewise.engine.dc.incremental.dictionaries import Dictionaries
@@ -126,7 +126,7 @@ def build(
         index = choose_index(
             sets, vertices, codes, promised, keep_nulls=options.discover.nulls == "value", seed=options.discover.seed
         )
-        if all_pairs and options.index == "auto" and index.seconds > SCANNED_PAIR_SECONDS * relation.rows / 2:
+        if all_pairs and options.index == "auto" and not serves(index, relation.rows):
             fixed = replace(fixed, counting=True)
         else:
             known = Known(clues, sets, np.zeros(len(sets), dtype=np.int64), index)
@@ -141,7 +141,7 @@ def build(
         written_by=written_by,
         arrays=base_arrays(
             codes, np.arange(relation.rows, dtype=np.int64), relation.rows, known,
-            SortedRows.build(codes, lists, whole), dictionaries, {},
+            SortedRows.build(codes, lists, whole), dictionaries, {}, counting=fixed.counting,
         ),
         history=history_of(0, "init", relation.rows, listed.numbers, [], None),
     )  # fmt: skip
@@ -149,14 +149,15 @@ def build(
 
 def base_arrays(
     codes: NDArray[np.int32], ids: NDArray[np.int64], next_id: int, known: Known, sorted_rows: SortedRows,
-    dictionaries: Dictionaries, streams: Mapping[str, int],
+    dictionaries: Dictionaries, streams: Mapping[str, int], *, counting: bool,
 ) -> dict[str, NDArray[Any]]:  # fmt: skip
-    """All arrays of a checkpoint."""
+    """All arrays of a checkpoint. `counting`: whether the revisions after it count pairs."""
     return {
         **packed_columns(codes),
         "ids": ids[:0] if len(ids) == next_id else ids,  # each id that was given is there: they are the row numbers
         "rows": np.array([len(ids)], dtype=np.int64),
         "next_id": np.array([next_id], dtype=np.int64),
+        "counting": np.array([counting]),
         "clues": known.clues.clues,
         "witnesses": known.clues.witnesses,
         "counts": known.clues.counts,
@@ -219,22 +220,29 @@ def search(
     nothing = np.zeros((1, vertices.words), dtype=np.uint64)
     if relation.rows < 2:
         return no_clues(space), nothing, nothing, True
-    table = WitnessedTable(relation, space, device, Run())
     work = workload.estimate(relation, space, device.kind)
     algorithm, _ = workload.choose_algorithm(work, relation.rows, options, available_bytes())
-    whole = algorithm == "evidence"
-    if whole:
+    if algorithm == "evidence":
         workload.refuse_hopeless(work, relation, options, available_bytes())
-        table.equal_rows()
-        table.compare_agreeing(())
-        promised = nothing
-    else:
-        candidates = DcCandidates(space, None)
-        Loop(table, candidates, seed=options.seed, lap=lambda stage: None, progress=None).run()
-        promised = candidates.exhausted
-    clues = _clues_of(relation, space, np.concatenate([np.zeros((0, 2), np.int32), *table.noted]))
-    sets = minimal_hitting_sets(vertices.edges_of(clues.clues), vertices.wanted).sets if whole else candidates.sets
-    return clues, sets, promised, whole
+        clues = every_clue(relation, space)
+        return clues, minimal_hitting_sets(vertices.edges_of(clues.clues), vertices.wanted).sets, nothing, True
+    table, candidates = WitnessedTable(relation, space, device, Run()), DcCandidates(space, None)
+    Loop(table, candidates, seed=options.seed, lap=lambda stage: None, progress=None).run()
+    return _noted_clues(table, relation, space), candidates.sets, candidates.exhausted, False
+
+
+def every_clue(relation: Relation, space: PredicateSpace) -> WitnessedClues:
+    """The clues of all pairs of rows, with a pair for each. Cost: a comparison of all pairs."""
+    if relation.rows < 2:
+        return no_clues(space)
+    table = WitnessedTable(relation, space, pick_device("cpu"), Run())
+    table.equal_rows()
+    table.compare_agreeing(())
+    return _noted_clues(table, relation, space)
+
+
+def _noted_clues(table: WitnessedTable, relation: Relation, space: PredicateSpace) -> WitnessedClues:
+    return _clues_of(relation, space, np.concatenate([np.zeros((0, 2), np.int32), *table.noted]))
 
 
 def _clues_of(relation: Relation, space: PredicateSpace, pairs: NDArray[np.int32]) -> WitnessedClues:

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.evidence import collect_evidence
-from tuplewise.engine.dc.inversion import ConstraintArrays, constraints_of, invert, result_order
+from tuplewise.engine.dc.inversion import (
+    ConstraintArrays,
+    common_constraints,
+    constraints_of,
+    invert,
+    result_order,
+)
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.dc.vertices import Sets
 from tuplewise.engine.table.relation import Relation
@@ -31,19 +37,28 @@ class RuleListing:
         rows = zip(self.arrays.predicates.tolist(), self.arrays.sizes.tolist(), strict=True)
         return [tuple(row[:size]) for row, size in rows]
 
-    def against(self, before: RuleListing) -> tuple[list[Numbers], list[Numbers]]:
+    def against(self, before: RuleListing, space: PredicateSpace) -> tuple[RuleListing, RuleListing]:
         """Constraints listed here but not before, and those listed before but not here; both in result order."""
-        mine, theirs = set(self.numbers), set(before.numbers)
-        return [n for n in self.numbers if n not in theirs], [n for n in before.numbers if n not in mine]
+        stay, stayed = common_constraints(self.arrays, before.arrays, space)
+        return RuleListing(self.arrays.take(~stay)), RuleListing(before.arrays.take(~stayed))
+
+
+NOTHING_LISTED = RuleListing(ConstraintArrays.none())
 
 
 def listing_of(
-    sets: Sets, violations: NDArray[np.int64], space: PredicateSpace, rows: int, relation: Callable[[], Relation]
-) -> RuleListing:
-    """List the constraints of minimal hitting sets for a table of `rows` rows; without pairs, those of the one row."""
+    sets: Sets, violations: NDArray[np.int64], space: PredicateSpace, rows: int, relation: Callable[[], Relation],
+    only_lost: RuleListing | None = None,
+) -> RuleListing:  # fmt: skip
+    """List the constraints of minimal hitting sets for a table of `rows` rows; without pairs, those of the one row.
+
+    `only_lost`: the list before, where pairs have only been added since. Which of it still hold are listed still: what
+    implied one of them now would contain a constraint that held before and implied it then.
+    """
     if rows < 2:
         return RuleListing(invert(collect_evidence(relation(), space, device="cpu")))
-    return RuleListing(constraints_of(sets, violations, True, space, rows))
+    before = None if only_lost is None else only_lost.arrays
+    return RuleListing(constraints_of(sets, violations, True, space, rows, strongest=before))
 
 
 def listing_of_numbers(numbers: Sequence[Numbers], space: PredicateSpace) -> RuleListing:

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.discovery import ConstraintList
-from tuplewise.engine.dc.incremental.applied import AppliedRevision, LostRule, RuleChanges
+from tuplewise.engine.dc.incremental.applied import AppliedRevision, LostRule, LostRules, RuleChanges
 from tuplewise.engine.dc.incremental.breaking import Breaking
-from tuplewise.engine.dc.incremental.checkpointing import checkpoint_arrays
+from tuplewise.engine.dc.incremental.checkpointing import checkpoint_arrays, outgrown
 from tuplewise.engine.dc.incremental.clue_set import WitnessedClues
 from tuplewise.engine.dc.incremental.column_set_index import ColumnSetIndex
 from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries, GapsExhausted
@@ -30,8 +30,14 @@ from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.folder import StateFolder
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
 from tuplewise.engine.dc.incremental.initial import refuse_keys, unpacked_columns
-from tuplewise.engine.dc.incremental.listing import Numbers, RuleListing, listing_of, listing_of_numbers
-from tuplewise.engine.dc.incremental.ranks import rank_codes
+from tuplewise.engine.dc.incremental.listing import (
+    NOTHING_LISTED,
+    Numbers,
+    RuleListing,
+    listing_of,
+    listing_of_numbers,
+)
+from tuplewise.engine.dc.incremental.ranks import rank_codes, ranks_by_places
 from tuplewise.engine.dc.incremental.revising import Revising
 from tuplewise.engine.dc.incremental.revision import (
     Known,
@@ -81,7 +87,7 @@ class DcState(ClosedOnExit):
     columns : with their types, fixed when it was built
     name, path : of the table that it was built from
     null_tokens : texts that stand for null
-    counting : whether the pairs that leave each clue are counted
+    counting : whether the pairs that leave each clue are counted; a state that grows ends this at a checkpoint
 
     Raises
     ------
@@ -100,12 +106,11 @@ class DcState(ClosedOnExit):
         self.folder = self._files.folder
         try:
             try:
-                self._fixed = fixed = Fixed.of_record(self._files.manifest.fixed)
+                self._built = fixed = Fixed.of_record(self._files.manifest.fixed)
             except (KeyError, TypeError, ValueError) as error:
                 raise damaged(self.folder, f"what is fixed can't be read: {error}", DCS) from error
             self.name, self.path, self.null_tokens = fixed.name, fixed.path, fixed.null_tokens
             self.columns, self.options, self.space = fixed.columns, fixed.options, fixed.space
-            self.counting = fixed.counting
             self._files.sync = self.options.sync
             self._vertices = Vertices(self.space)
             self._device = pick_device(device)
@@ -126,6 +131,8 @@ class DcState(ClosedOnExit):
             self._respread_at = self._version
         sorted_rows = SortedRows.of_arrays(lambda name: array(f"sorted/{name}"))
         self.next_row_id = int(array("next_id")[0])
+        self.counting = bool(array("counting")[0]) if "counting" in names else self._built.counting
+        self._fixed = replace(self._built, counting=self.counting)
         self._streams: dict[str, int] = json.loads(array("streams").tobytes())
         clues = WitnessedClues(self.space.layout, array("clues"), array("witnesses"), array("counts"))
         index = ColumnSetIndex(array("probes"), array("promised"), array("own"))
@@ -231,10 +238,15 @@ class DcState(ClosedOnExit):
         return self._dictionaries.relation(self.columns, codes, self.name, self.path)
 
     def _ranked(self, columns: Sequence[int] | None = None) -> Relation:
-        """The rows as ranks, without values. `columns`: those that are wanted; None: all."""
-        chosen = range(len(self.columns)) if columns is None else columns
-        codes = self._held.codes[np.ix_(self._held.living_rows, np.array(chosen, dtype=np.int64))]
-        ranks, described, _ = rank_codes([self.columns[c] for c in chosen], codes)
+        """The rows as ranks, without values. `columns`: those that are wanted, in ranks that may have gaps."""
+        held = self._held
+        if columns is None:
+            ranks, described, _ = rank_codes(self.columns, held.codes[held.living_rows])
+        else:
+            array, chosen = self._files.array, [self.columns[c] for c in columns]
+            kept = [(array(f"column/{c}/codes"), array(f"column/{c}/places")) for c in columns]
+            tail = held.codes[held.base : held.used, np.array(columns, dtype=np.int64)]
+            ranks, described = ranks_by_places(chosen, kept, tail, held.living_rows)
         return Relation(self.name, None, described, ranks, {})
 
     def differs_today(self) -> list[str]:
@@ -427,20 +439,24 @@ class DcState(ClosedOnExit):
         codes = np.zeros((0, len(self.columns)), np.int32) if batch is None else batch.codes
         try:
             known, gone = self._work.revise(codes, ids, killed)
-            now, gained, lost_numbers = listed, list[Numbers](), list[Numbers]()
+            now, gained, gone_rules = listed, NOTHING_LISTED, NOTHING_LISTED
             if known.sets is not before.sets or min(rows_before, self.rows) < 2:
                 if listed is None:
                     listed = listing_of_numbers(listed_at(self._files.history(), self.revision), self.space)
-                now = listing_of(known.sets, known.violations, self.space, self.rows, self._ranked)
-                gained, lost_numbers = now.against(listed)
+                only_lost = listed if gone is None and rows_before > 1 and not self.options.discover.error else None
+                now = listing_of(
+                    known.sets, known.violations, self.space, self.rows, self._ranked, only_lost=only_lost
+                )  # fmt: skip
+                gained, gone_rules = now.against(listed, self.space)
             fresh = len(before.clues) - (0 if gone is None else int(gone.sum()))
             additions = Additions() if batch is None else batch.additions
             breaking = Breaking(
                 self._fixed, self._vertices, self._held, known, self._dictionaries, additions, fresh=fresh, first=used
             )
-            lost = list(zip(lost_numbers, breaking.pairs(lost_numbers), strict=True))
+            pairs = breaking.pairs(gone_rules.arrays.predicates)
+            lost = list(zip(gone_rules.numbers, pairs, strict=True))
             next_id = self.next_row_id + (len(ids) if kind == "insert" else 0)
-            history = history_of(self.revision + 1, kind, self.rows, gained, lost, batch_id)
+            history = history_of(self.revision + 1, kind, self.rows, gained.numbers, lost, batch_id)
             arrays = difference(before, known, gone) | row_arrays(codes, ids, killed) | additions.arrays()
             header = {"revision": self.revision + 1, "next_id": next_id, "batch": batch_id, "history": history}
             self._files.append(LogRecord(header, arrays))
@@ -456,8 +472,9 @@ class DcState(ClosedOnExit):
             self._load()  # wherever it was broken off: what the folder says counts
             raise
         applied_ = AppliedRevision(
-            self.revision, self.rows, tuple(self.space.constraint(list(n)) for n in gained),
-            tuple(self._lost(n, pair) for n, pair in lost), ids.copy() if kind == "insert" else ids[:0],
+            self.revision, self.rows, ConstraintList(self.space, gained.arrays),
+            LostRules(ConstraintList(self.space, gone_rules.arrays), pairs),
+            ids.copy() if kind == "insert" else ids[:0],
             batch.notes if batch is not None else (),
         )  # fmt: skip
         return self._checkpointed(applied_)
@@ -466,6 +483,7 @@ class DcState(ClosedOnExit):
         """After a checkpoint, where the tail is long. That it failed is a note: the revision is written."""
         tail = self._held.used - self._held.base
         short = tail <= max(self._checkpoint_from, self._held.base // TAIL_SHARE)
+        short &= self._checkpoint_from > LEAST_TAIL or not outgrown(self._fixed, self._held)
         if short and self._files.log_bytes <= MOST_LOG_BYTES:
             return done
         try:
@@ -483,7 +501,7 @@ class DcState(ClosedOnExit):
         self._files.checkpoint(
             checkpoint_arrays(
                 self._fixed, self._vertices, self._held, self._work.known, self._dictionaries, self.next_row_id,
-                self._streams,
+                self._streams, self._ranked,
             )
         )  # fmt: skip
         listed = self._listed

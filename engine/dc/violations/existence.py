@@ -2,7 +2,8 @@
 
 Equalities alone, with one inequality, or with one non-equality stop at the first group with a violation. Two
 inequalities take one pass with running extremes after sorting; three or more descend a k-d tree. Other combinations
-with non-equalities are counted (in near-linear time), and listed only if the count is not zero.
+with non-equalities are counted (in near-linear time), and listed only if the count is not zero. Who expects violations
+may have some random blocks looked at first, where that search would cost more; and all pairs, where few agree.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.device import Device, pick_device
+from tuplewise.gpu_kernels.pair_search import find_by_comparing, find_sampled
+
+MOST_COMPARED = 1 << 28  # pairs: less than half a second
 
 
 def find_witnesses(
@@ -30,10 +34,16 @@ def find_witnesses(
     *,
     nulls: str = "unknown",
     limit: int = 1,
+    sampled: int = 0,
     device: Device | str = "auto",
     deadline: float | None = None,
 ) -> list[NDArray[np.int64]]:
     """Find at most `limit` violating pairs of each rule. An empty array means that the rule holds.
+
+    Parameters
+    ----------
+    sampled : random blocks of pairs to look at before a search that is costly; where some pairs violate the rule, these
+        are returned. Where there are no more than MOST_COMPARED pairs, all are compared
 
     Returns
     -------
@@ -66,11 +76,11 @@ def find_witnesses(
     sizes = cardinalities(relation)
     work = Work(relation.codes, picked, deadline=deadline)
     programs = [bind(rule, relation, nulls) for rule in rules]
-    return [_witnesses(work, program, sizes, relation.column_names, limit) for program in programs]
+    return [_witnesses(work, program, sizes, relation.column_names, limit, sampled) for program in programs]
 
 
 def _witnesses(
-    work: Work, program: Program, sizes: Cardinalities, names: Sequence[str], limit: int
+    work: Work, program: Program, sizes: Cardinalities, names: Sequence[str], limit: int, sampled: int
 ) -> NDArray[np.int64]:
     if program.one_row:
         rows = violating_rows(work, program)[:limit].astype(np.int64)
@@ -79,7 +89,24 @@ def _witnesses(
         return np.empty((0, 2), dtype=np.int64)
     made = plan(program, sizes, names)
     pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, program.keep_nulls)
+    if sampled and len(made.compared) + len(made.excluded) > 2:
+        found = _find_quickly(work, made, pairs, limit, sampled)
+        if found is not None:
+            return found.astype(np.int64)
     return find_pairs(work, made, pairs, program.keep_nulls, limit)
+
+
+def _find_quickly(
+    work: Work, made: CheckPlan, pairs: ClusterPairs, limit: int, blocks: int
+) -> NDArray[np.int32] | None:
+    """Some violating pairs, from random blocks or from all pairs; None where neither tells."""
+    comparisons = (*made.compared, *made.excluded)
+    found = find_sampled(pairs, work.codes, comparisons, blocks=blocks, limit=limit)
+    if len(found):
+        return found
+    if pairs.pairs <= MOST_COMPARED:
+        return find_by_comparing(pairs, work.codes, comparisons, limit=limit)
+    return None
 
 
 def find_pairs(work: Work, made: CheckPlan, pairs: ClusterPairs, keep_nulls: bool, limit: int) -> NDArray[np.int64]:
