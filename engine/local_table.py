@@ -75,6 +75,7 @@ class LocalTable:
         self._keep_nulls = nulls == "value"
         self.pairs_a_row = pairs_a_row
         self._most_sampled, self._estimate_rows = sampled_rows, estimate_rows
+        self._seed = seed
         self._threads: int | None = None  # all of them
         self._share = 1.0  # of the time of what runs here: others run beside it
         started = perf_counter()

@@ -221,6 +221,7 @@ class Loop:
     outlier_rows : bool
         Whether rows that leave rare clues are looked for: not where nearly every pair leaves a clue of its own.
     all_at_once : of a table with no more pairs of rows than that, all are compared at once
+    near : the clues of pairs that are alike in nearly all columns; they take the place of samples of each column pair
     all_in_the_end : whether all pairs are compared where choosing among them has taken long
     lap : called after each stage's work: "sample", "inversion", "choice", "exhaust", "validation"
     progress : called with a share that is done; may raise LimitReached
@@ -237,7 +238,9 @@ class Loop:
         outlier_rows: bool = True,
         all_at_once: int = 0,
         all_in_the_end: bool = False,
+        near: Callable[[], Clues] | None = None,
     ) -> None:
+        self._near = near
         self._seek_outlier_rows, self._all_at_once = outlier_rows, all_at_once
         self._all_in_the_end = all_in_the_end
         self.table, self.candidates = table, candidates
@@ -299,6 +302,8 @@ class Loop:
         before = self.record.compared_pairs
         found = [self._met(self.table.sample())]
         self.record.sampled_pairs += self.record.compared_pairs - before
+        if self._near is not None:
+            return [*found, self._near()]
         for number in range(len(self.candidates.column_pairs)):
             if self._needs_sample((number,)):
                 found.append(self._sample((number,)))
