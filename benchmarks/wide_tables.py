@@ -49,12 +49,12 @@ def joined_dimensions(rows: int, *, columns: int, seed: int) -> pa.Table:
     kinds = rng.choice(KINDS, columns - 3 - len(ROOT_BITS), p=SHARES).tolist()
     place_of_row = rng.permutation(rows)
     roots = _roots(rng, np.argsort(place_of_row), flags=kinds.count("flag"))
-    made = {f"r{i}": root for i, root in enumerate(roots[: len(ROOT_BITS)])}
+    made = {"id": rng.permutation(rows), "lot": place_of_row // LOT_ROWS, "place": place_of_row % LOT_ROWS}
+    made |= {f"r{i}": root for i, root in enumerate(roots[: len(ROOT_BITS)])}
     flags = iter(roots[len(ROOT_BITS) :])
     for number, kind in enumerate(kinds):
         made[f"{kind}{number}"] = next(flags) if kind == "flag" else _following(rng, kind, made)
-    own = {"id": rng.permutation(rows), "lot": place_of_row // LOT_ROWS, "place": place_of_row % LOT_ROWS}
-    return pa.table({name: pa.array(values.astype(np.int64)) for name, values in (own | made).items()})
+    return pa.table({name: pa.array(values.astype(np.int64)) for name, values in made.items()})
 
 
 def _roots(rng: np.random.Generator, row_at: NDArray[np.int64], *, flags: int) -> list[NDArray[np.int64]]:

@@ -59,7 +59,7 @@ def column_sets(codes: NDArray[np.int32], unknown: bool, seed: int) -> list[list
     alone = [count([column]) for column in range(len(codes))]
     repeating = [column for column, pairs in enumerate(alone) if pairs]
     chosen = []
-    for first in TIMES_FIRST * repeating:
+    for first in rng.permutation(TIMES_FIRST * repeating).tolist():
         columns, pairs = [first], alone[first]
         for other in rng.permutation(repeating).tolist():
             if pairs <= few:
