@@ -221,8 +221,9 @@ class Loop:
     outlier_rows : bool
         Whether rows that leave rare clues are looked for: not where nearly every pair leaves a clue of its own.
     all_at_once : of a table with no more pairs of rows than that, all are compared at once
-    near : the clues of pairs that are alike in nearly all columns; they take the place of samples of each column pair
     all_in_the_end : whether all pairs are compared where choosing among them has taken long
+    near : returns the clues of pairs that are alike in nearly all columns; they take the place of samples of pairs that
+        agree on one column pair
     lap : called after each stage's work: "sample", "inversion", "choice", "exhaust", "validation"
     progress : called with a share that is done; may raise LimitReached
     """
@@ -240,9 +241,8 @@ class Loop:
         all_in_the_end: bool = False,
         near: Callable[[], Clues] | None = None,
     ) -> None:
-        self._near = near
         self._seek_outlier_rows, self._all_at_once = outlier_rows, all_at_once
-        self._all_in_the_end = all_in_the_end
+        self._all_in_the_end, self._near = all_in_the_end, near
         self.table, self.candidates = table, candidates
         self.record, self.prices = SearchRecord(), Prices()
         self._lap, self._progress = lap, progress
@@ -308,6 +308,11 @@ class Loop:
             if self._needs_sample((number,)):
                 found.append(self._sample((number,)))
         return found
+
+    @property
+    def compared_all(self) -> bool:
+        """Whether all pairs of rows were compared at once; candidates that know all clues are decided then."""
+        return self._all_pairs <= min(self._all_at_once, self.record.compared_pairs)
 
     @property
     def _all_pairs(self) -> int:

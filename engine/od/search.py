@@ -45,6 +45,8 @@ def find(
     nulls: Nulls,
     device: Device,
     max_context: int | None = None,
+    most_candidates: int | None = None,
+    tell: Callable[[int, float], None] | None = None,
     seed: int = 0,
     run: Run | None = None,
     lap: Callable[[str], None] = lambda stage: None,
@@ -59,6 +61,8 @@ def find(
     names : of the columns, for the report on the search
     nulls : "unknown" (keys and functional dependencies only) or "value"
     max_context : contexts of at most so many attributes
+    most_candidates : number of candidates about which the search ends, as at a limit of the run
+    tell : called with the number of candidates so far, and the share of the targets whose candidates they are
     run : at its limits, what is decided is returned
     lap : called with a stage's name after a part of its work
     table : the table with the rows; None: `codes`
@@ -79,7 +83,9 @@ def find(
         telling=ordered,
     )  # fmt: skip
     wide = table is None and attributes > WIDE_COLUMNS
-    candidates = ContextCandidates(attributes, targets, max_context=max_context, deadline=run.deadline)
+    candidates = ContextCandidates(
+        attributes, targets, max_context=max_context, deadline=run.deadline, most=most_candidates, tell=tell
+    )
     loop = Loop(
         held,
         candidates,
@@ -92,6 +98,8 @@ def find(
         near=partial(held.near_pairs, targets) if isinstance(held, ContextTable) and wide else None,
     )
     reached = loop.run()
+    if reached is not None and loop.compared_all:
+        candidates.decide(())
     search = loop.report(rows, names)
     complete = candidates.complete_context
     return FoundDependencies(candidates.dependencies(), search["undecided"], search, reached, complete_context=complete)
