@@ -27,9 +27,9 @@ def joined_dimensions(rows: int, *, columns: int, seed: int) -> pa.Table:
     """A table of whole numbers that has few keys, and few functional dependencies for its width.
 
     `id` is a key, and so are `lot` and `place` together. The roots `r0` to `r7` and the flags are drawn at random: of
-    each there are rows that differ in it, and in what follows from it, and in `id` and one of `lot` and `place` alone.
-    So nothing else determines it. Any other column is a coarser root, another name of a root, a copy of a column, a constant, or
-    follows from two coarse roots.
+    each there are rows that differ in it, in what follows from it, in `id`, and in one of `lot` and `place` alone. So
+    nothing else determines it. Any other column is a coarser root, another name of a root, a copy of a column, a
+    constant, or follows from two roots.
 
     Parameters
     ----------

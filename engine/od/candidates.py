@@ -7,6 +7,7 @@ order-compatible pair is also decided if a decided constancy makes one of its at
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -34,24 +35,35 @@ class CheckingTable(LoopTable, Protocol):
         (pairs, 2). `contexts` are distinct; `which` is the context of each dependency. Raises LimitReached."""
 
 
-class ContextCandidates:
-    """The minimal contexts that the known clues allow, and which of them are decided.
+@dataclass(frozen=True)
+class CandidateBound:
+    """How many candidates there may be.
 
-    Parameters
+    Attributes
     ----------
     most : number of candidates about which the search ends
-    tell : called with the number of candidates, and the share of the targets that have all of them so far
+    tell : called with the number of candidates so far, and the share of the targets whose candidates they are
     """
+
+    most: int
+    tell: Callable[[int, float], None]
+
+
+class ContextCandidates:
+    """The minimal contexts that the known clues allow, and which of them are decided."""
 
     def __init__(
         self, attributes: int, targets: Targets, *, max_context: int | None = None, deadline: float | None = None,
-        most: int | None = None, tell: Callable[[int, float], None] | None = None,
+        bound: CandidateBound | None = None,
     ) -> None:  # fmt: skip
         self._attributes, self._targets, self._deadline = attributes, targets, deadline
         self._column_pairs = [(a, a) for a in range(attributes)]
         self._weights: dict[bytes, float] = {}  # of contexts, as flags: estimates, whatever rows are set aside
-        self._minimal = MinimalContexts(attributes, targets.kind, targets.left, targets.right, max_size=max_context, most=most)
-        self._most, self._tell = most, tell
+        self._most = None if bound is None else bound.most
+        self._tell = None if bound is None else bound.tell
+        self._minimal = MinimalContexts(
+            attributes, targets.kind, targets.left, targets.right, max_size=max_context, most=self._most
+        )
         self._behind = np.zeros(len(targets), dtype=np.bool_)  # targets that know some clues only
         self._contexts = np.zeros((len(targets), mask_words(attributes)), dtype=np.uint64)
         self._target = np.arange(len(targets), dtype=np.int32)
@@ -77,7 +89,7 @@ class ContextCandidates:
         if not found.complete:
             self._behind = ~found.done
             full = self._most is not None and found.found > self._most
-            raise LimitReached(f"limit of {self._most:,} candidates in memory reached" if full else TIME_LIMIT)
+            raise LimitReached(f"limit of {self._most:,} candidates reached" if full else TIME_LIMIT)
 
     def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         """The undecided candidates with their effort: their own, and a share of that of their context."""

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import LimitReached
-from tuplewise.engine.local_table import count_agreeing
 from tuplewise.engine.grouping import Work, agreeing, pieces, start
+from tuplewise.engine.local_table import count_agreeing
 from tuplewise.engine.od.dependency import KEY, Targets
 from tuplewise.engine.run import TIME_LIMIT
 from tuplewise.gpu_kernels.clusters import ClusterPairs
@@ -54,7 +54,7 @@ def column_sets(codes: NDArray[np.int32], unknown: bool, seed: int) -> list[list
     few = PAIRS_A_ROW * len(by_row) * len(by_row) / max(1, codes.shape[1])  # in the sample
 
     def count(columns: list[int]) -> int:
-        return count_agreeing(by_row, np.array(columns, dtype=np.int64), not unknown)
+        return int(count_agreeing(by_row, np.array(columns, dtype=np.int64), not unknown))
 
     alone = [count([column]) for column in range(len(codes))]
     repeating = [column for column, pairs in enumerate(alone) if pairs]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.local_table import LocalTable
 from tuplewise.engine.loop import Clues, Loop
-from tuplewise.engine.od.candidates import CheckingTable, ContextCandidates
+from tuplewise.engine.od.candidates import CandidateBound, CheckingTable, ContextCandidates
 from tuplewise.engine.od.dependency import ASCENDING, Dependencies, Mask, Targets
 from tuplewise.engine.od.found import FoundDependencies
 from tuplewise.engine.od.near_rows import pairs_of_near_rows
@@ -45,8 +45,7 @@ def find(
     nulls: Nulls,
     device: Device,
     max_context: int | None = None,
-    most_candidates: int | None = None,
-    tell: Callable[[int, float], None] | None = None,
+    bound: CandidateBound | None = None,
     seed: int = 0,
     run: Run | None = None,
     lap: Callable[[str], None] = lambda stage: None,
@@ -61,8 +60,7 @@ def find(
     names : of the columns, for the report on the search
     nulls : "unknown" (keys and functional dependencies only) or "value"
     max_context : contexts of at most so many attributes
-    most_candidates : number of candidates about which the search ends, as at a limit of the run
-    tell : called with the number of candidates so far, and the share of the targets whose candidates they are
+    bound : on the number of candidates
     run : at its limits, what is decided is returned
     lap : called with a stage's name after a part of its work
     table : the table with the rows; None: `codes`
@@ -84,7 +82,7 @@ def find(
     )  # fmt: skip
     wide = table is None and attributes > WIDE_COLUMNS
     candidates = ContextCandidates(
-        attributes, targets, max_context=max_context, deadline=run.deadline, most=most_candidates, tell=tell
+        attributes, targets, max_context=max_context, deadline=run.deadline, bound=bound
     )
     loop = Loop(
         held,

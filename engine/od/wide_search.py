@@ -13,6 +13,7 @@ import numpy as np
 
 from tuplewise.engine.errors import Wording
 from tuplewise.engine.od import search
+from tuplewise.engine.od.candidates import CandidateBound
 from tuplewise.engine.od.dependency import ASCENDING, KEY, Dependencies, Targets
 from tuplewise.engine.od.found import FoundDependencies
 from tuplewise.engine.run import TIME_LIMIT, Run
@@ -42,7 +43,7 @@ def find(
 ) -> FoundDependencies:
     """The minimal contexts of each target, or the shortest of them. `how`: see `search.find`."""
     columns = len(relation.columns)
-    how |= {"most_candidates": most_candidates(columns, run), "tell": _Forecast(targets, max_context, run)}
+    how["bound"] = CandidateBound(most_candidates(columns, run), _Forecast(targets, max_context, run))
     given = relation.codes, targets, relation.column_names
     whole = search.find(*given, max_context=max_context, run=run.part(WHOLE_SHARE), **how)
     if whole.reached is None or run.over() or run.full():
