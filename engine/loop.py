@@ -222,8 +222,8 @@ class Loop:
         Whether rows that leave rare clues are looked for: not where nearly every pair leaves a clue of its own.
     all_at_once : of a table with no more pairs of rows than that, all are compared at once
     all_in_the_end : whether all pairs are compared where choosing among them has taken long
-    near : returns the clues of pairs that are alike in nearly all columns; they take the place of samples of pairs that
-        agree on one column pair
+    near : returns the clues of pairs that are alike in nearly all columns. Nearly all candidates that these leave hold.
+        So no samples of pairs that agree on one column pair are compared, and candidates are validated, not exhausted.
     lap : called after each stage's work: "sample", "inversion", "choice", "exhaust", "validation"
     progress : called with a share that is done; may raise LimitReached
     """
@@ -335,7 +335,7 @@ class Loop:
                 if self._is_late(started, len(undecided)):
                     self._exhaust([()])
                 continue
-            chosen = self._choose(undecided, effort)
+            chosen = self._choose(undecided, effort) if self._near is None else []
             unsampled = [numbers for numbers in chosen if self._needs_sample(numbers)]
             self._lap("choice")
             if unsampled:

@@ -94,8 +94,8 @@ class MinimalContexts:
         tell: Callable[[int, float], None] | None = None,
     ) -> ExtendedContexts:
         """Add clues, both orders of each pair: uint64 (clues, words) over comparisons 0 to attributes - 1, each
-        attribute with itself (words.py). `tell` is called with the contexts found so far, and the share of the targets
-        that are done."""
+        attribute with itself (words.py). `tell` is called with the share of the targets that are done, and before that
+        with the number of their contexts."""
         return ExtendedContexts(*self._search.extend(clues, Control(deadline, progress, self._threads), tell))
 
     def violated(self, clues: NDArray[np.uint64]) -> NDArray[np.bool_]:

@@ -92,7 +92,7 @@ def find(
         progress=run.minded(SEARCHING),
         outlier_rows=False,
         all_at_once=ALL_AT_ONCE if table is None else -1,
-        all_in_the_end=table is None,
+        all_in_the_end=table is None and not wide,
         near=partial(held.near_pairs, targets) if isinstance(held, ContextTable) and wide else None,
     )
     reached = loop.run()

@@ -98,9 +98,9 @@ class _Forecast:
 
     def __call__(self, found: int, share: float) -> None:
         self._run.found(found, self._hint)
-        expected = int(found / share) if share >= TELLING_SHARE else found
-        if self._warned or expected < MANY_DEPENDENCIES:
+        if self._warned or share < TELLING_SHARE or found < share * MANY_DEPENDENCIES:
             return
         self._warned = True
+        expected = int(found / share)
         rounded = round(expected, 1 - len(str(expected)))
         self._run.warn(Wording("some {} {} or more are to be expected{}", f"{rounded:,}", self._what, self._hint))

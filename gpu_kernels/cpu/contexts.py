@@ -94,6 +94,7 @@ class ContextSearch:
         before = [target.contexts for target in self._targets]
         found: list[tuple[Mask, Mask, NDArray[np.int64]] | None] = [None] * len(self._targets)
         told = np.array([sum(map(len, before)), self._most], dtype=np.int64)
+        ready = np.full(len(before), -1, dtype=np.int64)  # contexts of each target that is done
 
         def task(number: int) -> None:
             if told[0] > told[1]:
@@ -104,8 +105,9 @@ class ContextSearch:
                 int(self._right[number]), known, new_block, self._groups, self._largest, stop, told,
             )  # fmt: skip
             found[number] = (contexts, edges, kept) if done else None
+            ready[number] = len(contexts) if done else -1
             if tell is not None:
-                tell(int(told[0]), sum(one is not None for one in found) / len(found))
+                tell(int(ready[ready >= 0].sum()), float(np.mean(ready >= 0)))
 
         with control.alarm() as stop:
             run_tasks([1.0] * len(self._targets), lambda: task, control)
