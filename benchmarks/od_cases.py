@@ -62,7 +62,7 @@ def measure_dependencies(case: Case, path: Path, warm_runs: int) -> Measurement:
 
 
 def discovery(case: Case) -> Callable[[Relation], Discovery]:
-    """The discovery of a case: by its group, or by what it says, order dependencies, functional dependencies or keys."""
+    """The discovery of a case. What it says, or its group, tells which: order or functional dependencies, or keys."""
     from tuplewise.engine.od.discover import discover
     from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions, OdDiscoverOptions
 

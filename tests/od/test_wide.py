@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -147,9 +148,9 @@ def test_nearest_pairs_differ_on_fewest_attributes(unknown: bool) -> None:
     for width in (1, 63, 64, 65, 130):
         codes = rng.integers(-1 if unknown else 0, 3, size=(width, 30)).astype(np.int32)
         attributes = rng.random(width) < 0.8
-        everything = all_rows(np.arange(30, dtype=np.int32))
+        everything = np.arange(30, dtype=np.int32)
         pairs, complete = nearest_pairs(
-            codes, [lambda: everything] * 2, unknown=unknown, attributes=attributes, any_attribute=True
+            codes, [partial(all_rows, everything)] * 2, unknown=unknown, attributes=attributes, any_attribute=True
         )
         assert complete
         columns: list[Column] = [[None if code < 0 else code for code in column] for column in codes.tolist()]
