@@ -321,6 +321,7 @@ def _parted(rows, marked):
 def _extend(contexts, edges, kind, left, right, known, new_block, groups, most, stop, told):
     """Extend one target: (contexts, edges, number of each among the given contexts or -1, whether it was completed)."""
     attributes, words = known.has.shape[0], contexts.shape[1]
+    few_nodes = MOST_NODE_WORDS // (attributes * words + 1) + 1
     kept = np.arange(len(contexts))
     target = np.zeros(words, dtype=np.uint64)
     for a in (left, right):
@@ -353,7 +354,7 @@ def _extend(contexts, edges, kind, left, right, known, new_block, groups, most, 
         for i in range(len(missed)):
             starts[settled + i] = missed[i] >= 0
         begin, stay = _parted(contexts, starts)
-        nodes = max(1, min(MOST_NODES, MOST_NODE_WORDS // max(1, attributes * words)))
+        nodes = MOST_NODES if attributes * words * MOST_NODES <= MOST_NODE_WORDS else few_nodes
         added, done = search_below(
             begin, edges, edge_bitmaps(edges, attributes), old, groups, False, most, nodes, stop, told
         )

@@ -319,7 +319,8 @@ def largest_set(sets):
         size = 0
         for w in range(sets.shape[1]):
             size += bits_in(sets[i, w])
-        most = max(most, size)
+        if size > most:
+            most = size
     return most
 
 
@@ -333,8 +334,10 @@ def search_below(starts, masks, has, old, group_masks, exclusive, max_groups, mo
     hit = np.empty((has.shape[0] + 1, has.shape[1]), dtype=np.uint64)
     once = np.empty_like(hit)
     found = starts[:0].copy()
-    for first in range(0, len(starts), STARTS_AT_ONCE):
+    first = 0
+    while first < len(starts):
         paths, lengths = paths_of(starts[first : first + STARTS_AT_ONCE], has.shape[0])
+        first += STARTS_AT_ONCE
         while len(paths):
             if stop[0] or told[0] > told[1]:
                 return found, False
