@@ -31,6 +31,7 @@ from benchmarks.od_cases import DEPENDENCY_CASES
 from benchmarks.profile_cases import PROFILE_CASES
 from benchmarks.reading_cases import READING_CASES
 from benchmarks.records import cores
+from benchmarks.wide_cases import WIDE_CASES
 
 
 def measure_discovery(case: Case, path: Path, warm_runs: int) -> Measurement:
@@ -227,5 +228,6 @@ CASES: dict[str, Case] = {
         *PROFILE_CASES,
         *CONTRACT_CASES,
         *LIMIT_CASES,
+        *WIDE_CASES,
     )
 }

@@ -62,12 +62,13 @@ def measure_dependencies(case: Case, path: Path, warm_runs: int) -> Measurement:
 
 
 def discovery(case: Case) -> Callable[[Relation], Discovery]:
-    """The discovery of a case: by its group order dependencies, functional dependencies or keys."""
+    """The discovery of a case. What it says, or its group, tells which: order or functional dependencies, or keys."""
     from tuplewise.engine.od.discover import discover
     from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions, OdDiscoverOptions
 
     how = {"algorithm": case.parameters["algorithm"], "nulls": case.parameters["nulls"], "device": "cpu"}
-    group = case.name.split("/")[0]
+    how["max_context"] = case.parameters.get("max_context")
+    group = case.parameters.get("discover", case.name.split("/")[0])
     kind = {"od": OdDiscoverOptions, "fd": FdDiscoverOptions}.get(group, KeyDiscoverOptions)
     return partial(discover, options=kind(**how))
 

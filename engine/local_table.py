@@ -75,6 +75,7 @@ class LocalTable:
         self._keep_nulls = nulls == "value"
         self.pairs_a_row = pairs_a_row
         self._most_sampled, self._estimate_rows = sampled_rows, estimate_rows
+        self._seed = seed
         self._threads: int | None = None  # all of them
         self._clock = process_time if device.kind == "cpu" else perf_counter
         started = self.clock()

@@ -226,6 +226,8 @@ class Loop:
         Whether rows that leave rare clues are looked for: not where nearly every pair leaves a clue of its own.
     all_at_once : of a table with no more pairs of rows than that, all are compared at once
     all_in_the_end : whether all pairs are compared where choosing among them has taken long
+    near : returns the clues of pairs that are alike in nearly all columns. Nearly all candidates that these leave hold.
+        So no samples of pairs that agree on one column pair are compared, and candidates are validated, not exhausted.
     lap : called after each stage's work: "sample", "inversion", "choice", "exhaust", "validation"
     progress : called with a share that is done; may raise LimitReached
     """
@@ -241,9 +243,10 @@ class Loop:
         outlier_rows: bool = True,
         all_at_once: int = 0,
         all_in_the_end: bool = False,
+        near: Callable[[], Clues] | None = None,
     ) -> None:
         self._seek_outlier_rows, self._all_at_once = outlier_rows, all_at_once
-        self._all_in_the_end = all_in_the_end
+        self._all_in_the_end, self._near = all_in_the_end, near
         self.table, self.candidates = table, candidates
         self.record, self.prices = SearchRecord(), Prices()
         self._lap, self._progress = lap, progress
@@ -307,6 +310,8 @@ class Loop:
         before = self.record.compared_pairs
         found = [self._met(self.table.sample())]
         self.record.sampled_pairs += self.record.compared_pairs - before
+        if self._near is not None:
+            return [*found, self._near()], []
         worth = []
         for number in numbers:
             if self._needs_sample((number,)):
@@ -314,6 +319,11 @@ class Loop:
                 if len(found[-1]) >= LEAST_SAMPLED_CLUES:
                     worth.append(number)
         return found, worth
+
+    @property
+    def compared_all(self) -> bool:
+        """Whether all pairs of rows were compared at once; candidates that know all clues are decided then."""
+        return self._all_pairs <= min(self._all_at_once, self.record.compared_pairs)
 
     @property
     def _all_pairs(self) -> int:
@@ -336,7 +346,7 @@ class Loop:
                 if self._is_late(started, len(undecided)):
                     self._exhaust([()])
                 continue
-            chosen = self._choose(undecided, effort)
+            chosen = self._choose(undecided, effort) if self._near is None else []
             unsampled = [numbers for numbers in chosen if self._needs_sample(numbers)]
             self._lap("choice")
             if unsampled:

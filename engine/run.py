@@ -52,6 +52,11 @@ class Run:
         """Seconds since the start."""
         return time.monotonic() - self._start
 
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the deadline; None where there is none."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
     def over(self) -> bool:
         """Whether the deadline has passed."""
         return past(self.deadline)

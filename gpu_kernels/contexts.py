@@ -31,13 +31,21 @@ class ExtendedContexts:
     contexts : uint64 (N, words), attribute a is bit a % 64 of word a // 64
     target : int32 (N,), ascending
     kept : int64 (N,), the number of each context before the extension, -1 where it is new
-    complete : bool, False where the deadline passed first; nothing has changed then
+    done : bool (targets,), False where the deadline or the bound on contexts came first: such a target has the contexts
+        that it had before. The search can't be extended then.
+    found : number of contexts found, dropped ones too
     """
 
     contexts: Mask
     target: NDArray[np.int32]
     kept: NDArray[np.int64]
-    complete: bool
+    done: NDArray[np.bool_]
+    found: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether all targets are done."""
+        return bool(self.done.all())
 
 
 class MinimalContexts:
@@ -48,6 +56,7 @@ class MinimalContexts:
     kind, left, right : int8, int32, int32 arrays (targets,)
         KEY, CONSTANT, ASCENDING or DESCENDING (order.py), and the attributes; -1 where there is none.
     max_size : contexts of at most so many attributes
+    most : number of contexts, of all targets, about which the search ends
 
     Notes
     -----
@@ -68,11 +77,12 @@ class MinimalContexts:
         right: NDArray[np.int32],
         *,
         max_size: int | None = None,
+        most: int | None = None,
         threads: int | None = None,
     ) -> None:
         if not len(kind) == len(left) == len(right):
             raise ValueError(f"kind, left, right: {len(kind)}, {len(left)}, {len(right)} entries; allowed: one length")
-        self._search = contexts.ContextSearch(attributes, kind, left, right, max_size)
+        self._search = contexts.ContextSearch(attributes, kind, left, right, max_size, most)
         self._threads = threads
 
     def extend(
@@ -81,10 +91,12 @@ class MinimalContexts:
         *,
         deadline: float | None = None,
         progress: Callable[[float], None] | None = None,
+        tell: Callable[[int, float], None] | None = None,
     ) -> ExtendedContexts:
         """Add clues, both orders of each pair: uint64 (clues, words) over comparisons 0 to attributes - 1, each
-        attribute with itself (words.py)."""
-        return ExtendedContexts(*self._search.extend(clues, Control(deadline, progress, self._threads)))
+        attribute with itself (words.py). `tell` is called with the share of the targets that are done, and before that
+        with the number of their contexts."""
+        return ExtendedContexts(*self._search.extend(clues, Control(deadline, progress, self._threads), tell))
 
     def violated(self, clues: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Tell which of the last returned contexts some of these clues, of both orders, refute: bool (N,)."""

@@ -6,7 +6,8 @@ order-compatible pair is also decided if a decided constancy makes one of its at
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -34,16 +35,36 @@ class CheckingTable(LoopTable, Protocol):
         (pairs, 2). `contexts` are distinct; `which` is the context of each dependency. Raises LimitReached."""
 
 
+@dataclass(frozen=True)
+class CandidateBound:
+    """How many candidates there may be.
+
+    Attributes
+    ----------
+    most : number of candidates about which the search ends
+    tell : called with the number of candidates so far, and the share of the targets whose candidates they are
+    """
+
+    most: int
+    tell: Callable[[int, float], None]
+
+
 class ContextCandidates:
     """The minimal contexts that the known clues allow, and which of them are decided."""
 
     def __init__(
-        self, attributes: int, targets: Targets, *, max_context: int | None = None, deadline: float | None = None
-    ) -> None:
+        self, attributes: int, targets: Targets, *, max_context: int | None = None, deadline: float | None = None,
+        bound: CandidateBound | None = None,
+    ) -> None:  # fmt: skip
         self._attributes, self._targets, self._deadline = attributes, targets, deadline
         self._column_pairs = [(a, a) for a in range(attributes)]
         self._weights: dict[bytes, float] = {}  # of contexts, as flags: estimates, whatever rows are set aside
-        self._minimal = MinimalContexts(attributes, targets.kind, targets.left, targets.right, max_size=max_context)
+        self._most = None if bound is None else bound.most
+        self._tell = None if bound is None else bound.tell
+        self._minimal = MinimalContexts(
+            attributes, targets.kind, targets.left, targets.right, max_size=max_context, most=self._most
+        )
+        self._behind = np.zeros(len(targets), dtype=np.bool_)  # targets that know some clues only
         self._contexts = np.zeros((len(targets), mask_words(attributes)), dtype=np.uint64)
         self._target = np.arange(len(targets), dtype=np.int32)
         self._decided = np.zeros(len(targets), dtype=np.bool_)
@@ -57,9 +78,7 @@ class ContextCandidates:
     def learn(self, clues: Clues) -> None:
         if not len(clues):
             return
-        found = self._minimal.extend(clues, deadline=self._deadline)
-        if not found.complete:
-            raise LimitReached(TIME_LIMIT)
+        found = self._minimal.extend(clues, deadline=self._deadline, tell=self._tell)
         new = found.kept < 0
         decided = np.zeros(len(new), dtype=np.bool_)
         decided[~new] = self._decided[found.kept[~new]]
@@ -67,6 +86,10 @@ class ContextCandidates:
         for context in self._exhausted:
             self._decided[new] |= np.all(found.contexts[new] & context == context, axis=1)
         self._decide_implied(self._decided)
+        if not found.complete:
+            self._behind = ~found.done
+            full = self._most is not None and found.found > self._most
+            raise LimitReached(f"limit of {self._most:,} candidates reached" if full else TIME_LIMIT)
 
     def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         """The undecided candidates with their effort: their own, and a share of that of their context."""
@@ -90,7 +113,7 @@ class ContextCandidates:
     def decide(self, column_pairs: Sequence[int]) -> int:
         context = mask_of(column_pairs, self._contexts.shape[1])
         self._exhausted.append(context)
-        now = ~self._decided & np.all(self._contexts & context == context, axis=1)
+        now = ~self._decided & np.all(self._contexts & context == context, axis=1) & ~self._behind[self._target]
         self._decided |= now
         return int(np.count_nonzero(now)) + self._decide_implied(now)
 

@@ -25,6 +25,8 @@ from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, DESCENDING, K
 
 Mask = NDArray[np.uint64]
 
+_REVERSED_BYTES = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)[:, ::-1], axis=1)[:, 0]
+
 __all__ = ["ASCENDING", "CONSTANT", "DESCENDING", "KEY", "Dependencies", "Targets"]
 
 
@@ -135,8 +137,7 @@ def mask_of(attributes: Sequence[int], words: int) -> Mask:
 def _reversed_bits(words: Mask) -> Mask:
     """Each word with its bits in the opposite order."""
     as_bytes = np.ascontiguousarray(words).view(np.uint8).reshape(len(words), 8)
-    bits = np.unpackbits(as_bytes, axis=1, bitorder="little")
-    return np.packbits(bits, axis=1, bitorder="big").view(">u8").astype(np.uint64).reshape(len(words))
+    return _REVERSED_BYTES[as_bytes].view(">u8").astype(np.uint64).reshape(len(words))
 
 
 @kernel("uint64[:, ::1], int32[::1], int32[::1], uint64[:, ::1], int64[::1]")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tuplewise.engine.errors import InputError, Wording, message
-from tuplewise.engine.od import levelwise, search
+from tuplewise.engine.od import levelwise, search, wide_search
 from tuplewise.engine.od.chance import Errors
-from tuplewise.engine.od.dependency import Dependencies, Targets
+from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.found import Discovery, FoundDependencies
 from tuplewise.engine.od.remarks import discovery_of
 from tuplewise.engine.options import DependencyOptions, KeyDiscoverOptions, OdDiscoverOptions
@@ -21,9 +22,8 @@ from tuplewise.engine.table.in_spark import Table
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import pick_device
 
-PARTS = ("contexts", "kind", "left", "right")  # of Dependencies
 SHARE_OF_LEVELS = 0.3  # of the time that is limited, where all can't be decided in the rest of it
-MANY_COLUMNS = 64  # of more, contexts are looked at from small to large, and only within a limit
+MANY_COLUMNS = 64  # of more, order dependencies, and those with an error, are searched level by level within a limit
 
 
 def most_bytes_to_search(options: DependencyOptions) -> int | None:
@@ -95,10 +95,13 @@ def _discover_in_process(relation: Relation, options: Any, run: Run) -> Discover
 
 def refuse_many_columns(columns: int, options: Any) -> None:
     """Raise InputError for a table with so many columns that an unlimited search may never end."""
-    if columns > MANY_COLUMNS and options.max_context is None and options.time_limit is None:
-        text = "Bound the search, {max_context} or {time_limit}, or look at fewer columns: {columns}, {exclude}"
-        hint = Wording(text, max_context=2, time_limit=600)
-        raise InputError(message("columns of the table", columns, f"{MANY_COLUMNS} without a bound", hint))
+    algorithm, _ = choose_algorithm(options, columns)
+    bounded = options.max_context is not None or options.time_limit is not None
+    if columns <= MANY_COLUMNS or bounded or (algorithm == "hybrid" and not isinstance(options, OdDiscoverOptions)):
+        return
+    text = "Bound the search, {max_context} or {time_limit}, or look at fewer columns: {columns}, {exclude}"
+    hint = Wording(text, max_context=2, time_limit=600)
+    raise InputError(message("columns of the table", columns, f"{MANY_COLUMNS} without a bound", hint))
 
 
 def choose_algorithm(options: Any, columns: int) -> tuple[str, str]:
@@ -109,7 +112,7 @@ def choose_algorithm(options: Any, columns: int) -> tuple[str, str]:
         return "levelwise", "auto: violating pairs are counted on the classes of each candidate"
     if options.error > 0:
         return "levelwise", "auto: rows to remove are counted on partitions of each candidate"
-    if columns > MANY_COLUMNS:
+    if columns > MANY_COLUMNS and isinstance(options, OdDiscoverOptions):
         return "levelwise", "auto: of so many columns small contexts are looked at first"
     return "hybrid", "auto: compares pairs that agree on chosen column sets, validates the rest"
 
@@ -121,6 +124,8 @@ def _by_hybrid(relation: Relation, targets: Targets, options: Any, *, run: Run, 
     most useful result.
     """
     how |= {"max_context": options.max_context, "seed": options.seed}
+    if wide_search.suits(targets, len(relation.columns)):
+        return wide_search.find(relation, targets, run=run, **how)
     soon = run.part(1 - SHARE_OF_LEVELS)
     found = search.find(relation.codes, targets, relation.column_names, run=soon, **how)
     if found.reached != TIME_LIMIT or run.over():
@@ -133,13 +138,7 @@ def united(found: FoundDependencies, by_level: FoundDependencies) -> FoundDepend
     said = {**found.search, "by_level": by_level.search}
     if by_level.reached is None:
         return FoundDependencies(by_level.dependencies, 0, {**said, "undecided": 0}, None)
-    both = [found.dependencies, by_level.dependencies]
-    contexts, kind, left, right = (np.concatenate([getattr(d, p) for d in both]) for p in PARTS)
-    numbers = np.column_stack([contexts.view(np.int64), kind, left, right])
-    _, first = np.unique(numbers, axis=0, return_index=True)
-    dependencies = Dependencies(contexts, kind, left, right).take(first).in_result_order()
-    complete = max(found.complete_context, by_level.complete_context)
-    return FoundDependencies(dependencies, found.undecided, said, by_level.reached, complete_context=complete)
+    return replace(wide_search.joined(found, by_level), undecided=found.undecided, search=said)
 
 
 def _by_levels(

@@ -11,6 +11,7 @@ and a sample of pairs, not of rows (levelwise.py is the published search).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +19,17 @@ from numpy.typing import NDArray
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.local_table import LocalTable
 from tuplewise.engine.loop import Clues, Loop
-from tuplewise.engine.od.candidates import CheckingTable, ContextCandidates
+from tuplewise.engine.od.candidates import CandidateBound, CheckingTable, ContextCandidates
 from tuplewise.engine.od.dependency import ASCENDING, Dependencies, Mask, Targets
 from tuplewise.engine.od.found import FoundDependencies
+from tuplewise.engine.od.near_rows import pairs_of_near_rows
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.order import lay_out_orders
 from tuplewise.gpu_kernels.words import ACROSS, ClueLayout, make_layout
 
+WIDE_COLUMNS = 64  # of more, pairs of near rows are compared first
 ALL_AT_ONCE = 1 << 20  # pairs of rows that are compared without choosing among them
 # Of a sample: more brings many clues, nearly all of which no minimal context needs
 PAIRS_A_ROW = 2
@@ -42,6 +45,7 @@ def find(
     nulls: Nulls,
     device: Device,
     max_context: int | None = None,
+    bound: CandidateBound | None = None,
     seed: int = 0,
     run: Run | None = None,
     lap: Callable[[str], None] = lambda stage: None,
@@ -56,6 +60,7 @@ def find(
     names : of the columns, for the report on the search
     nulls : "unknown" (keys and functional dependencies only) or "value"
     max_context : contexts of at most so many attributes
+    bound : on the number of candidates
     run : at its limits, what is decided is returned
     lap : called with a stage's name after a part of its work
     table : the table with the rows; None: `codes`
@@ -75,7 +80,10 @@ def find(
         pairs_a_row=PAIRS_A_ROW, sampled_rows=SAMPLED_ROWS, estimate_rows=ESTIMATE_ROWS,
         telling=ordered,
     )  # fmt: skip
-    candidates = ContextCandidates(attributes, targets, max_context=max_context, deadline=run.deadline)
+    wide = table is None and attributes > WIDE_COLUMNS
+    candidates = ContextCandidates(
+        attributes, targets, max_context=max_context, deadline=run.deadline, bound=bound
+    )
     loop = Loop(
         held,
         candidates,
@@ -84,9 +92,12 @@ def find(
         progress=run.minded(SEARCHING),
         outlier_rows=False,
         all_at_once=ALL_AT_ONCE if table is None else -1,
-        all_in_the_end=table is None,
+        all_in_the_end=table is None and not wide,
+        near=partial(held.near_pairs, targets) if isinstance(held, ContextTable) and wide else None,
     )
     reached = loop.run()
+    if reached is not None and loop.compared_all:
+        candidates.decide(())
     search = loop.report(rows, names)
     complete = candidates.complete_context
     return FoundDependencies(candidates.dependencies(), search["undecided"], search, reached, complete_context=complete)
@@ -103,6 +114,13 @@ class ContextTable(LocalTable):
     def _take(self, codes: NDArray[np.int32], rows: NDArray[np.int32], doubled: NDArray[np.bool_]) -> None:
         super()._take(codes, rows, doubled)
         self._partitioned = lay_out_orders(self.codes, nulls=self._nulls, device=self._device)
+
+    def near_pairs(self, targets: Targets) -> Clues:
+        """The clues of pairs of rows that agree on nearly all columns. Raises LimitReached."""
+        unknown = not self._keep_nulls
+        pairs = pairs_of_near_rows(self.codes, targets, unknown=unknown, seed=self._seed, deadline=self._deadline)
+        t, u = (np.ascontiguousarray(pairs[:, side]) for side in (0, 1))
+        return self._comparable.of_pairs(t, u).clues
 
     def violating_pairs(
         self, contexts: Mask, which: NDArray[np.int32], wanted: Dependencies, limit: int

@@ -6,6 +6,7 @@ clues are grouped by them, and contexts are tested against the groups.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,16 +17,17 @@ from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.arrays import copy, joined, sort
 from tuplewise.gpu_kernels.cpu.bits import lowest_bit
-from tuplewise.gpu_kernels.cpu.hitting_extend import paths_of, search_below
+from tuplewise.gpu_kernels.cpu.hitting_extend import largest_set, paths_of, search_below
 from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, KEY
-from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD, as_masks, mask_words
+from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD, mask_words
 
 Mask = NDArray[np.uint64]
 
 STRIP_WORDS = 64  # words of bitmaps in a strip; where nothing is missed, all strips are read
-MOST_NODES = 1 << 14  # nodes of a search between two looks at the clock
+MOST_NODES = 1 << 14  # nodes of a search between two looks at the clock, and at what was found
+MOST_NODE_WORDS = 1 << 23  # of the contexts that so many nodes may find, one for each attribute
 
 
 class _Grouped(NamedTuple):
@@ -68,6 +70,7 @@ class ContextSearch:
         left: NDArray[np.int32],
         right: NDArray[np.int32],
         max_size: int | None,
+        most: int | None,
     ) -> None:
         self._attributes = attributes
         self._words = mask_words(attributes)
@@ -78,43 +81,54 @@ class ContextSearch:
         self._known = _Grouped(
             nothing, no_blocks[0], np.zeros(0, dtype=np.int64), no_blocks, np.zeros(0, dtype=np.uint64)
         )
-        # one mask for each attribute lets the search count attributes; without a bound it needs no count
-        self._groups = as_masks(np.eye(0 if max_size is None else attributes, attributes, dtype=np.bool_))
-        self._most = attributes if max_size is None else max_size
+        self._groups = nothing  # the search counts attributes
+        self._largest = attributes if max_size is None else max_size
+        self._most = np.iinfo(np.int64).max if most is None else most
 
     def extend(
-        self, clues: NDArray[np.uint64], control: Control
-    ) -> tuple[Mask, NDArray[np.int32], NDArray[np.int64], bool]:
-        """Add clues. Returns the contexts of all targets, the target of each, its number among the former contexts (-1:
-        new), and whether the work was completed; if not, nothing has changed."""
+        self, clues: NDArray[np.uint64], control: Control, tell: Callable[[int, float], None] | None
+    ) -> tuple[Mask, NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_], int]:
+        """Add clues: see `ExtendedContexts`."""
         known = self._with(clues)
         new_block = int(self._known.has.shape[1])
+        before = [target.contexts for target in self._targets]
         found: list[tuple[Mask, Mask, NDArray[np.int64]] | None] = [None] * len(self._targets)
+        told = np.array([sum(map(len, before)), self._most], dtype=np.int64)
+        ready = np.full(len(before), -1, dtype=np.int64)  # contexts of each target that is done
 
         def task(number: int) -> None:
+            if told[0] > told[1]:
+                return
             target = self._targets[number]
             contexts, edges, kept, done = _extend(
                 target.contexts, target.edges, int(self._kind[number]), int(self._left[number]),
-                int(self._right[number]), known, new_block, self._groups, self._most, stop,
+                int(self._right[number]), known, new_block, self._groups, self._largest, stop, told,
             )  # fmt: skip
             found[number] = (contexts, edges, kept) if done else None
+            ready[number] = len(contexts) if done else -1
+            if tell is not None:
+                tell(int(ready[ready >= 0].sum()), float(np.mean(ready >= 0)))
 
         with control.alarm() as stop:
-            finished = run_tasks([1.0] * len(self._targets), lambda: task, control)
-        done = [one for one in found if one is not None]
-        if not finished or len(done) < len(found):
-            nothing = np.zeros(0, dtype=np.int64)
-            return np.zeros((0, self._words), dtype=np.uint64), nothing.astype(np.int32), nothing, False
-        before = np.cumsum([0, *(len(target.contexts) for target in self._targets)])
-        kept = [np.where(k < 0, k, k + first) for (_, _, k), first in zip(done, before.tolist(), strict=False)]
-        self._targets = [_Target(contexts, edges) for contexts, edges, _ in done]
+            run_tasks([1.0] * len(self._targets), lambda: task, control)
+        done = np.array([one is not None for one in found])
+        offsets = np.cumsum([0, *map(len, before)]).tolist()
+        numbers = []
+        for number, one in enumerate(found):
+            if one is None:
+                numbers.append(np.arange(offsets[number], offsets[number + 1]))
+                continue
+            contexts, edges, kept = one
+            numbers.append(np.where(kept < 0, kept, kept + offsets[number]))
+            self._targets[number] = _Target(contexts, edges)
         self._known = known
         sizes = [len(target.contexts) for target in self._targets]
         return (
             np.concatenate([target.contexts for target in self._targets]),
             np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
-            np.concatenate(kept),
-            True,
+            np.concatenate(numbers),
+            done,
+            int(told[0]),
         )
 
     def violated(self, clues: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -301,11 +315,13 @@ def _parted(rows, marked):
 
 
 @kernel(
-    f"uint64[:, ::1], uint64[:, ::1], int64, int64, int64, {_GROUPED}, int64, uint64[:, ::1], int64, boolean[::1]"
+    f"uint64[:, ::1], uint64[:, ::1], int64, int64, int64, {_GROUPED}, int64, uint64[:, ::1], int64, boolean[::1], "
+    "int64[::1]"
 )
-def _extend(contexts, edges, kind, left, right, known, new_block, groups, most, stop):
+def _extend(contexts, edges, kind, left, right, known, new_block, groups, most, stop, told):
     """Extend one target: (contexts, edges, number of each among the given contexts or -1, whether it was completed)."""
     attributes, words = known.has.shape[0], contexts.shape[1]
+    few_nodes = MOST_NODE_WORDS // (attributes * words + 1) + 1
     kept = np.arange(len(contexts))
     target = np.zeros(words, dtype=np.uint64)
     for a in (left, right):
@@ -319,7 +335,7 @@ def _extend(contexts, edges, kind, left, right, known, new_block, groups, most, 
     while settled < len(contexts):
         if stop[0]:
             return contexts, edges, kept, False
-        paths, lengths = paths_of(contexts[settled:], attributes)
+        paths, lengths = paths_of(contexts[settled:], largest_set(contexts[settled:]))
         missed = _first_missed(paths, lengths, known.has, speaking, first)
         missing = _distinct(missed)
         if len(missing) == 0:
@@ -338,8 +354,9 @@ def _extend(contexts, edges, kind, left, right, known, new_block, groups, most, 
         for i in range(len(missed)):
             starts[settled + i] = missed[i] >= 0
         begin, stay = _parted(contexts, starts)
+        nodes = MOST_NODES if attributes * words * MOST_NODES <= MOST_NODE_WORDS else few_nodes
         added, done = search_below(
-            begin, edges, edge_bitmaps(edges, attributes), old, groups, False, most, MOST_NODES, stop
+            begin, edges, edge_bitmaps(edges, attributes), old, groups, False, most, nodes, stop, told
         )
         if not done:
             return contexts, edges, kept, False

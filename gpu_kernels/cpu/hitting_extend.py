@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.arrays import copy, joined
-from tuplewise.gpu_kernels.cpu.bits import lowest_bit, set_bit
+from tuplewise.gpu_kernels.cpu.bits import bits_in, lowest_bit, set_bit
 from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps
 from tuplewise.gpu_kernels.cpu.hitting_sets import narrow_candidates
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
@@ -19,6 +19,7 @@ from tuplewise.gpu_kernels.hitting_types import Wanted
 TASK_SETS = 512  # sets of a task at most
 TASK_WORDS = 1 << 21  # bitmap words that a task reads before it returns the part not searched yet
 TESTED_WORDS = 64  # words of bitmaps tested at once; with unsigned indexes these become vector instructions
+STARTS_AT_ONCE = 1 << 14  # sets whose vertices are written out to search below them
 STRIP_WORDS = 256  # words of a strip, which all sets are tested against before the next strip
 FIRST_WORDS = 4  # words tested one by one first: most critical edges are found there
 
@@ -128,13 +129,13 @@ def _parts(count: int, threads: int) -> list[slice]:
 
 
 @kernel("const uint64[:, ::1], int64")
-def paths_of(sets: NDArray[np.uint64], vertices: int) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
-    """Vertices of each set, int16 (sets, vertices), and their number, int64 (sets,).
+def paths_of(sets: NDArray[np.uint64], most: int) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
+    """Vertices of each set, int16 (sets, most), and their number, int64 (sets,), which is `most` or less.
 
     Vertices are listed by ascending word and descending bit, so that neighbours among sorted sets share their first
     ones.
     """
-    paths = np.empty((len(sets), vertices), dtype=np.int16)
+    paths = np.empty((len(sets), most), dtype=np.int16)
     lengths = np.zeros(len(sets), dtype=np.int64)
     for i in range(len(sets)):
         for w in range(sets.shape[1]):
@@ -247,7 +248,7 @@ def _search(
     """Search below some sets: (sets found, their number, paths and lengths of the nodes not searched yet).
 
     `masks`: uint64 (edges, words), each set hits the first `old`; `has`: their bitmaps; `hit`, `once`: room for the
-    bitmaps of each level of a path.
+    bitmaps of each level of a path. Without groups, `max_groups` bounds the vertices of a set.
     """
     words = masks.shape[1]
     top = len(paths)
@@ -275,6 +276,9 @@ def _search(
             set_bit(chosen[depth + 1], vertex)
             current[depth] = vertex
             depth += 1
+        ungrouped = len(group_masks) == 0
+        if ungrouped and depth >= max_groups:
+            continue
         first = _next_missed(hit[depth], hit[depth], old // 64)
         copy(masks[first], edge)
         narrow_candidates(chosen[depth], edge, group_masks, exclusive, max_groups)
@@ -292,6 +296,8 @@ def _search(
                 if not minimal:
                     continue
                 if _next_missed(hit[depth], has[vertex], first // 64) >= 0:
+                    if ungrouped and depth + 1 >= max_groups:
+                        continue
                     copy(current[:depth], stack[top])
                     stack[top, depth] = vertex
                     height[top] = depth + 1
@@ -306,22 +312,40 @@ def _search(
 
 
 @helper
-def search_below(starts, masks, has, old, group_masks, exclusive, max_groups, most_nodes, stop):
-    """Search on this thread: (sets, whether all were found). `stop`: bool (1,), ends the search when set.
+def largest_set(sets):
+    """Number of vertices of the largest set."""
+    most = 0
+    for i in range(len(sets)):
+        size = 0
+        for w in range(sets.shape[1]):
+            size += bits_in(sets[i, w])
+        if size > most:
+            most = size
+    return most
 
-    `masks`: uint64 (edges, words), each of `starts` hits the first `old`; `has`: their bitmaps.
+
+@helper
+def search_below(starts, masks, has, old, group_masks, exclusive, max_groups, most_nodes, stop, told):
+    """Search on this thread: (sets, whether all were found).
+
+    `masks`: uint64 (edges, words), each of `starts` hits the first `old`; `has`: their bitmaps. `stop`: bool (1,), ends
+    the search when set. `told`: int64 (2,), the number of sets found by all threads, and that which ends the search.
     """
     hit = np.empty((has.shape[0] + 1, has.shape[1]), dtype=np.uint64)
     once = np.empty_like(hit)
     found = starts[:0].copy()
-    paths, lengths = paths_of(starts, has.shape[0])
-    while len(paths):
-        if stop[0]:
-            return found, False
-        sets, count, paths, lengths = _search(
-            paths, lengths, masks, has, old, group_masks, exclusive, max_groups, most_nodes, hit, once
-        )
-        found = joined(found, sets[:count])
+    first = 0
+    while first < len(starts):
+        paths, lengths = paths_of(starts[first : first + STARTS_AT_ONCE], has.shape[0])
+        first += STARTS_AT_ONCE
+        while len(paths):
+            if stop[0] or told[0] > told[1]:
+                return found, False
+            sets, count, paths, lengths = _search(
+                paths, lengths, masks, has, old, group_masks, exclusive, max_groups, most_nodes, hit, once
+            )
+            told[0] += count
+            found = joined(found, sets[:count])
     return found, True
 
 
