@@ -13,6 +13,8 @@ SEARCHES = {
     "dc_hybrid/tax-4000000": "Tax, no errors",
     "dc_ten_million/tax": "Tax, no errors",
     "dc_hybrid/flights": "Flights from New York in 2013",
+    "dc_error/tax-1000000-1e-4": "Tax, errors in 0.1 % of the rows; 4 predicates or fewer, g1 at most 1e-4",
+    "dc_error/tax-1000000-1e-6": "the same, g1 at most 1e-6",
 }
 HYDRA = "dc_hydra/tax-1000000"
 

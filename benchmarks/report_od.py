@@ -24,6 +24,8 @@ EQUALITIES = {
     "fd/plista": ("Plista, functional dependencies", HYFD),
     "fd/flights": ("Flights from New York in 2013, functional dependencies", HYFD),
     "key/flights": ("the same, keys", HYUCC),
+    "wide/fds-90x50000": ("Made as a join of dimensions, functional dependencies", HYFD),
+    "wide/keys-250x100000": ("the same, wider, keys", HYUCC),
 }
 GROWTH = (*(f"od/flights-{rows}" for rows in GROWTH_ROWS), "od/flights")
 LEVELWISE, HYBRID = "od/adult-levelwise", "od/adult"
