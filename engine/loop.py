@@ -226,7 +226,7 @@ class Loop:
         Whether rows that leave rare clues are looked for: not where nearly every pair leaves a clue of its own.
     all_at_once : of a table with no more pairs of rows than that, all are compared at once
     all_in_the_end : whether all pairs are compared where choosing among them has taken long
-    near : returns the clues of pairs that are alike in nearly all columns. Nearly all candidates that these leave hold.
+    near : returns the clues of pairs that are alike in nearly all columns. Nearly all remaining candidates then hold.
         So no samples of pairs that agree on one column pair are compared, and candidates are validated, not exhausted.
     lap : called after each stage's work: "sample", "inversion", "choice", "exhaust", "validation"
     progress : called with a share that is done; may raise LimitReached
@@ -257,6 +257,7 @@ class Loop:
         self._clues_of_row = np.zeros(table.rows, dtype=np.int32)
         self._price_of_all = LEAST_PAIR_SECONDS * self._all_pairs  # seconds, as far as measured
         self._measured = 0  # rows that were compared with all others to measure it
+        self._compared_all = False
         self._set_aside: list[Clues] = []  # clues of outlier rows, which are learnt last
 
     def run(self) -> str | None:
@@ -322,8 +323,8 @@ class Loop:
 
     @property
     def compared_all(self) -> bool:
-        """Whether all pairs of rows were compared at once; candidates that know all clues are decided then."""
-        return self._all_pairs <= min(self._all_at_once, self.record.compared_pairs)
+        """Whether all pairs of rows were compared, and their clues were being learnt."""
+        return self._compared_all
 
     @property
     def _all_pairs(self) -> int:
@@ -434,6 +435,7 @@ class Loop:
         compared = self.table.compare_each([self._agreement(numbers) for numbers in chosen])
         found, _ = self._compare_outlier_rows([self._met(of_set) for of_set in compared])
         self._lap("exhaust")
+        self._compared_all |= () in chosen
         self._learn(found)
         for numbers, of_set in zip(chosen, compared, strict=True):
             decided = self.candidates.decide(numbers)

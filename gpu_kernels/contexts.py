@@ -56,7 +56,7 @@ class MinimalContexts:
     kind, left, right : int8, int32, int32 arrays (targets,)
         KEY, CONSTANT, ASCENDING or DESCENDING (order.py), and the attributes; -1 where there is none.
     max_size : contexts of at most so many attributes
-    most : number of contexts, of all targets, about which the search ends
+    most : at about this many contexts, of all targets, the search ends
 
     Notes
     -----

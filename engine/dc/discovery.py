@@ -27,13 +27,21 @@ NAMES_SHOWN = 10
 
 
 class ConstraintList(Sequence[DenialConstraint]):
-    """Constraints as objects, made from the arrays on access."""
+    """Constraints as objects, made from the arrays on access. Equal to any sequence of the same."""
 
     def __init__(self, space: PredicateSpace, arrays: ConstraintArrays) -> None:
         self._space, self._arrays = space, arrays
 
     def __len__(self) -> int:
         return len(self._arrays)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
 
     @overload
     def __getitem__(self, index: int) -> DenialConstraint: ...

@@ -332,8 +332,9 @@ class DcCandidates:
             wanted.append((candidate, parts[int(np.argmin(estimates))]))
             covered.append(self._vertices.of_predicates(wanted[-1][1].predicates))
         found = table.all_violating_clues([part for _, part in wanted], 4 * most)
-        for (candidate, _), part, clues in zip(wanted, covered, found, strict=True):
+        for (candidate, rule), part, clues in zip(wanted, covered, found, strict=True):
             if clues is None:
+                self._estimates[rule] = np.inf
                 left.append(candidate)
             else:
                 self._listed.append(part)

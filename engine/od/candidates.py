@@ -41,7 +41,7 @@ class CandidateBound:
 
     Attributes
     ----------
-    most : number of candidates about which the search ends
+    most : at about this many candidates the search ends
     tell : called with the number of candidates so far, and the share of the targets whose candidates they are
     """
 

@@ -146,9 +146,9 @@ class ContextSearch:
     def _with(self, clues: NDArray[np.uint64]) -> _Grouped:
         """The clues so far with a portion of new ones."""
         masks, kept = _read_clues(clues, self._attributes, self._words)
-        masks = masks[:, kept]
+        masks = np.compress(kept, masks, axis=1)
         sizes = np.bitwise_count(masks[0]).sum(axis=1, dtype=np.int64)
-        masks = masks[:, np.lexsort((*masks[0].T, sizes))]
+        masks = np.take(masks, np.lexsort((*masks[0].T, sizes)), axis=1)
         differ, count = masks[0], masks.shape[1]
         new_group = np.ones(count, dtype=np.bool_)
         new_group[1:] = np.any(differ[1:] != differ[:-1], axis=1)

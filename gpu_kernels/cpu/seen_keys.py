@@ -85,12 +85,11 @@ def _longer(log_keys, log_rows, logged):
     return keys, rows
 
 
-# These two take arrays one by one: passing the tuples that hold them for each row would count references to all arrays,
-# which costs as much as the lanes do.
+# It takes arrays one by one: passing the tuples that hold them for each row would count references to all arrays, which
+# costs as much as the lanes do.
 @helper
 def first_unseen(keys, valid, places, low, high, seen):
-    """Return the first lane from `low` on, rounded down to eights, whose key `seen` doesn't have; `high` if there is
-    none, as for most rows.
+    """Return the first lane from `low` on whose key `seen` doesn't have; `high` if there is none, as for most rows.
 
     `seen`: uint8 (keys + 1,), 1 for a key that was met; the last place, always 1, is for lanes that don't count.
     `places`: uint32 (lanes,), working memory.

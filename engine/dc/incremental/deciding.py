@@ -42,8 +42,8 @@ WITNESSES = 16  # violating pairs returned for a violated set
 SAMPLED_BLOCKS = 256  # of pairs to look at first: nearly every set of a clue that was lost is violated by many pairs
 SEEK_COMPARISONS = 100_000  # for one clue: where a check decides many sets, searching on costs more than that
 SOUGHT_IN_FULL = 4  # lost clues; of more, each gets less
-SEEK_LONGER = 10  # times as many where a check decides one set only,
-SEEK_COMPARISONS_A_ROW = 400  # or so many for tables so small that this is fast: the search is then complete
+SEEK_LONGER = 10  # times as many where a check decides one set only
+SEEK_COMPARISONS_A_ROW = 400  # likewise, of tables so small that this is fast: the search is then complete
 SMALL_ROWS = 1 << 16
 MOST_TAIL = 2048  # most rows since the checkpoint to compare with each other in a search for clues
 

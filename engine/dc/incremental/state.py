@@ -498,12 +498,15 @@ class DcState(ClosedOnExit):
 
         Nothing that is said of the state changes, and no revision comes about.
         """
-        self._files.checkpoint(
-            checkpoint_arrays(
-                self._fixed, self._vertices, self._held, self._work.known, self._dictionaries, self.next_row_id,
-                self._streams, self._ranked,
-            )
+        arrays = checkpoint_arrays(
+            self._fixed, self._vertices, self._held, self._work.known, self._dictionaries, self.next_row_id,
+            self._streams, self._ranked,
         )  # fmt: skip
         listed = self._listed
+        try:
+            self._files.checkpoint(arrays)
+        except BaseException:
+            self._load()  # the folder may have the new numbers of rows by now
+            raise
         self._load(codes_stay=True)
         self._listed = listed
