@@ -1,7 +1,7 @@
 """The arrays of a checkpoint: living rows under new numbers, sorted, and probes chosen anew.
 
-A state that counts pairs checks at each checkpoint whether indexes would now cost less, as when a state is built. If so,
-it switches to indexes for good: a table that shrinks again is small for these too. Rules don't change by that.
+A state that counts pairs checks at each checkpoint whether indexes would now cost less, as when a state is built. If
+so, it switches to indexes for good: a table that shrinks again is small for these too. Rules don't change by that.
 """
 
 from __future__ import annotations
