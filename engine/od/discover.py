@@ -15,6 +15,7 @@ from tuplewise.engine.od.chance import Errors
 from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.found import Discovery, FoundDependencies
 from tuplewise.engine.od.remarks import discovery_of
+from tuplewise.engine.od.search import MANY_COLUMNS
 from tuplewise.engine.options import DependencyOptions, KeyDiscoverOptions, OdDiscoverOptions
 from tuplewise.engine.placement import most_bytes_unless, refuse_spark
 from tuplewise.engine.run import TIME_LIMIT, Clock, Run
@@ -23,7 +24,6 @@ from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import pick_device
 
 SHARE_OF_LEVELS = 0.3  # of the time that is limited, where all can't be decided in the rest of it
-MANY_COLUMNS = 64  # of more, order dependencies, and those with an error, are searched level by level within a limit
 
 
 def most_bytes_to_search(options: DependencyOptions) -> int | None:
@@ -124,10 +124,14 @@ def _by_hybrid(relation: Relation, targets: Targets, options: Any, *, run: Run, 
     most useful result.
     """
     how |= {"max_context": options.max_context, "seed": options.seed}
-    if wide_search.suits(targets, len(relation.columns)):
-        return wide_search.find(relation, targets, run=run, **how)
-    soon = run.part(1 - SHARE_OF_LEVELS)
-    found = search.find(relation.codes, targets, relation.column_names, run=soon, **how)
+    columns = len(relation.columns)
+    if search.is_wide(targets, columns):
+        found = wide_search.find(relation, targets, run=run, **how)
+        if columns > wide_search.MOST_LEVELWISE_COLUMNS:
+            return found
+    else:
+        soon = run.part(1 - SHARE_OF_LEVELS)
+        found = search.find(relation.codes, targets, relation.column_names, run=soon, **how)
     if found.reached != TIME_LIMIT or run.over():
         return found
     return united(found, levelwise.find(relation.codes, targets, run=run, **how))

@@ -29,12 +29,17 @@ from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.order import lay_out_orders
 from tuplewise.gpu_kernels.words import ACROSS, ClueLayout, make_layout
 
-WIDE_COLUMNS = 64  # of more, pairs of near rows are compared first
+MANY_COLUMNS = 64  # of more, pairs of near rows are compared first
 ALL_AT_ONCE = 1 << 20  # pairs of rows that are compared without choosing among them
 # Of a sample: more brings many clues, nearly all of which no minimal context needs
 PAIRS_A_ROW = 2
 SAMPLED_ROWS = 1 << 13
 ESTIMATE_ROWS = 1 << 12
+
+
+def is_wide(targets: Targets, columns: int) -> bool:
+    """Whether keys and functional dependencies only are searched, in so many columns that few pairs are alike."""
+    return columns > MANY_COLUMNS and not np.any(targets.kind >= ASCENDING)
 
 
 def find(
@@ -80,7 +85,7 @@ def find(
         pairs_a_row=PAIRS_A_ROW, sampled_rows=SAMPLED_ROWS, estimate_rows=ESTIMATE_ROWS,
         telling=ordered,
     )  # fmt: skip
-    wide = table is None and attributes > WIDE_COLUMNS
+    wide = table is None and is_wide(targets, attributes)
     candidates = ContextCandidates(
         attributes, targets, max_context=max_context, deadline=run.deadline, bound=bound
     )
@@ -92,7 +97,7 @@ def find(
         progress=run.minded(SEARCHING),
         outlier_rows=False,
         all_at_once=ALL_AT_ONCE if table is None else -1,
-        all_in_the_end=table is None and not wide,
+        all_in_the_end=table is None,
         near=partial(held.near_pairs, targets) if isinstance(held, ContextTable) and wide else None,
     )
     reached = loop.run()

@@ -1,7 +1,7 @@
 """Keys and functional dependencies of wide tables, whose minimal contexts may be more than memory holds.
 
-All of them are searched first. Where they are too many, or time is too short, all contexts of no column are searched,
-then those of one more, and so on: what is listed then are the shortest.
+All of them are searched first. Where they are too many for memory, or time is too short, all contexts of no column are
+searched, then those of one more, and so on: what is listed then are the shortest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from tuplewise.engine.errors import Wording
 from tuplewise.engine.od import search
 from tuplewise.engine.od.candidates import CandidateBound
-from tuplewise.engine.od.dependency import ASCENDING, KEY, Dependencies, Targets
+from tuplewise.engine.od.dependency import KEY, Dependencies, Targets
 from tuplewise.engine.od.found import FoundDependencies
 from tuplewise.engine.run import TIME_LIMIT, Run
 from tuplewise.engine.table.relation import Relation
@@ -28,14 +28,9 @@ BY_SIZE_SHARE = 0.8  # what is found is put in order, and written, after that
 
 MOST_BYTES = 1 << 26  # of the contexts of candidates
 SHARE_OF_MEMORY_LIMIT = 1 / 16
-CANDIDATES_A_SECOND = 10_000  # that is left when the search begins: each takes time to put in order, and to write
+MOST_LEVELWISE_COLUMNS = 256  # of more, two levels may be more than memory holds
 MANY_DEPENDENCIES = 100_000
 TELLING_SHARE = 0.01  # of the targets that are done tell how many all have
-
-
-def suits(targets: Targets, columns: int) -> bool:
-    """Whether these targets, of a table of so many columns, are searched as those of a wide one."""
-    return columns > search.WIDE_COLUMNS and not np.any(targets.kind >= ASCENDING)
 
 
 def find(
@@ -43,14 +38,17 @@ def find(
 ) -> FoundDependencies:
     """The minimal contexts of each target, or the shortest of them. `how`: see `search.find`."""
     columns = len(relation.columns)
-    how["bound"] = CandidateBound(most_candidates(columns, run), _Forecast(targets, max_context, run))
+    forecast = _Forecast(targets, max_context, run)
+    how["bound"] = CandidateBound(most_candidates(columns, run), forecast)
     given = relation.codes, targets, relation.column_names
     whole = search.find(*given, max_context=max_context, run=run.part(WHOLE_SHARE), **how)
-    if whole.reached is None or run.over() or run.full():
+    levels_follow = whole.reached == TIME_LIMIT and columns <= MOST_LEVELWISE_COLUMNS
+    if whole.reached is None or levels_follow or run.over() or run.full():
         return whole
     soon = run.part(BY_SIZE_SHARE)
+    forecast.end()
     found = replace(whole, dependencies=whole.dependencies.take(np.zeros(0, dtype=np.int64)), complete_context=-1)
-    for largest in range((columns if max_context is None else max_context) + 1):
+    for largest in range(columns if max_context is None else max_context):  # with all, it is the search that failed
         more = search.find(*given, max_context=largest, run=soon, **how)
         found = _continued(found, more, largest)
         if more.reached is not None:
@@ -60,11 +58,9 @@ def find(
 
 
 def most_candidates(columns: int, run: Run) -> int:
-    """The number of candidates about which a search ends: as many as memory holds, and as can be listed in time."""
+    """At about this many candidates a search ends: as many as memory holds."""
     size = MOST_BYTES if run.memory_limit is None else int(run.memory_limit * SHARE_OF_MEMORY_LIMIT)
-    most = size // (8 * mask_words(columns))
-    left = run.seconds_left
-    return most if left is None else min(most, max(1, int(left * CANDIDATES_A_SECOND)))
+    return size // (8 * mask_words(columns))
 
 
 def _continued(found: FoundDependencies, more: FoundDependencies, largest: int) -> FoundDependencies:
@@ -89,12 +85,18 @@ def joined(first: FoundDependencies, second: FoundDependencies) -> FoundDependen
 
 
 class _Forecast:
-    """Says how many candidates there are so far, and warns where very many are to be expected."""
+    """Says how many candidates there are so far, and warns once where very many are to be expected.
+
+    The targets that are done tell how many all will have; one target alone tells nothing beforehand."""
 
     def __init__(self, targets: Targets, max_context: int | None, run: Run) -> None:
         self._what = "keys" if targets.kind[0] == KEY else "functional dependencies"
-        self._run, self._warned = run, False
+        self._run, self._warned = run, len(targets) == 1
         self._hint = "" if max_context is not None else Wording("; {max_context:K} makes fewer")
+
+    def end(self) -> None:
+        """Warn no more: what follows are parts of the search."""
+        self._warned = True
 
     def __call__(self, found: int, share: float) -> None:
         self._run.found(found, self._hint)
@@ -103,4 +105,5 @@ class _Forecast:
         self._warned = True
         expected = int(found / share)
         rounded = round(expected, 1 - len(str(expected)))
-        self._run.warn(Wording("some {} {} or more are to be expected{}", f"{rounded:,}", self._what, self._hint))
+        text = "about {} candidates for {} are to be expected{}"
+        self._run.warn(Wording(text, f"{rounded:,}", self._what, self._hint))

@@ -6,6 +6,7 @@ clues are grouped by them, and contexts are tested against the groups.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -95,6 +96,7 @@ class ContextSearch:
         found: list[tuple[Mask, Mask, NDArray[np.int64]] | None] = [None] * len(self._targets)
         told = np.array([sum(map(len, before)), self._most], dtype=np.int64)
         ready = np.full(len(before), -1, dtype=np.int64)  # contexts of each target that is done
+        telling = threading.Lock()
 
         def task(number: int) -> None:
             if told[0] > told[1]:
@@ -107,7 +109,8 @@ class ContextSearch:
             found[number] = (contexts, edges, kept) if done else None
             ready[number] = len(contexts) if done else -1
             if tell is not None:
-                tell(int(ready[ready >= 0].sum()), float(np.mean(ready >= 0)))
+                with telling:
+                    tell(int(ready[ready >= 0].sum()), float(np.mean(ready >= 0)))
 
         with control.alarm() as stop:
             run_tasks([1.0] * len(self._targets), lambda: task, control)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -57,12 +58,16 @@ def run(
 ) -> tuple[NDArray[np.int32], bool]:
     """See `nearest_pairs`. `lists`: see `_Lists.none`."""
     table = np.ascontiguousarray(codes.T)
-    found: list[_Lists] = []
+    states: list[_Lists] = []  # of all threads; those of threads that have ended are idle
     idle: list[_Lists] = []
+    taking = threading.Lock()
 
     def make_worker() -> Callable[[int], None]:
-        mine = idle.pop() if idle else _Lists.none(lists, kept)
-        found.append(mine)
+        with taking:
+            if not idle:
+                idle.append(_Lists.none(lists, kept))
+                states.append(idle[-1])
+            mine = idle.pop()
 
         def work(task: int) -> None:
             clusters = samples[first + task]()
@@ -72,16 +77,15 @@ def run(
 
     most, complete = 0, True
     for first in range(0, len(samples), SAMPLES_A_ROUND):
-        idle, found = found, idle
+        idle[:] = states
         complete = run_tasks([1.0] * len(samples[first : first + SAMPLES_A_ROUND]), make_worker, control)
-        found += idle
-        gained = sum(int(mine.gained[0]) for mine in found)
-        for mine in found:
+        gained = sum(int(mine.gained[0]) for mine in states)
+        for mine in states:
             mine.gained[0] = 0
         most = max(most, gained)
         if not complete or gained <= LEAST_GAIN * most:
             break
-    best = [mine.pairs[mine.sizes <= len(codes)] for mine in found]
+    best = [mine.pairs[mine.sizes <= len(codes)] for mine in states]
     return np.unique(np.concatenate([np.zeros((0, 2), np.int32), *best]), axis=0), complete
 
 

@@ -105,11 +105,13 @@ def test_the_shortest_are_listed_where_memory_ends(
     assert sizes == sorted(sizes)
     assert max(sizes) <= complete + 1
     if candidates > 100:
-        assert "functional dependencies or more are to be expected; max_context=K makes fewer" in caplog.text
+        assert "candidates for functional dependencies are to be expected; max_context=K makes fewer" in caplog.text
 
 
-def test_small_sets_are_searched_where_time_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("levelwise", [False, True])
+def test_small_sets_are_searched_where_time_ends(levelwise: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     columns, relation = like_columns()
+    monkeypatch.setattr(wide_search, "MOST_LEVELWISE_COLUMNS", len(columns) - (not levelwise))
     of_all = search.find
     given: list[int | None] = []
 
@@ -120,6 +122,10 @@ def test_small_sets_are_searched_where_time_ends(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(search, "find", slow)
     found = discover.discover(relation, FdDiscoverOptions(nulls="value", device="cpu", time_limit=600))
+    if levelwise:
+        assert (given, found.partial) == ([None], False)
+        assert listed(found) == of_definition(columns)
+        return
     assert given == [None, 0, 1, 2]
     assert (found.partial, found.complete_context) == (True, 1)
     assert listed(found) == {d for d in of_definition(columns) if len(d[0]) <= 2}
