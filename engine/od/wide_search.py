@@ -23,7 +23,7 @@ from tuplewise.gpu_kernels.words import mask_words
 PARTS = ("contexts", "kind", "left", "right")  # of Dependencies
 
 # Shares of the time that is left when each begins.
-WHOLE_SHARE = 0.5
+WHOLE_SHARE = 0.3
 BY_SIZE_SHARE = 0.8  # what is found is put in order, and written, after that
 
 MOST_BYTES = 1 << 26  # of the contexts of candidates
