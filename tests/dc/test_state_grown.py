@@ -13,6 +13,7 @@ import pytest
 from histories import History
 
 from tuplewise.engine.dc.incremental import checkpointing, column_set_index, initial
+from tuplewise.engine.dc.incremental.folder import StateFolder
 from tuplewise.engine.dc.incremental.state import DcState
 from tuplewise.engine.options import DcDiscoverOptions, DcStateOptions
 
@@ -184,3 +185,24 @@ def test_killed_at_any_moment_it_counts_still_or_has_indexes(tmp_path: Path) -> 
     switched = counting.index(False)
     assert 2 <= switched < len(lines) - 1
     assert counting == [True] * switched + [False] * (len(lines) - switched)
+
+
+def test_an_exception_within_a_checkpoint_leaves_one_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Ctrl-C: once the folder has new numbers of rows, so has memory."""
+    rows = [(i % 3, i % 5, "abc"[i % 3], i) for i in range(20)]
+    with History(tmp_path / "s", COLUMNS, rows, DcStateOptions(discover=DcDiscoverOptions(device="cpu"))) as h:
+        for row in range(6):
+            h.delete(row)
+        clear = StateFolder._clear
+
+        def interrupted(self: StateFolder) -> None:
+            clear(self)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(StateFolder, "_clear", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            h.state.checkpoint()
+        monkeypatch.undo()
+        h.delete(8, 9)
+        h.reopen()
+        h.check_past()

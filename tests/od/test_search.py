@@ -26,7 +26,7 @@ from tuplewise.engine.od import candidates, discover, levelwise, search
 from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.found import Discovery, FoundDependencies
 from tuplewise.engine.options import OdDiscoverOptions
-from tuplewise.engine.run import Run
+from tuplewise.engine.run import TIME_LIMIT, Run
 from tuplewise.gpu_kernels.device import pick_device
 
 TABLES_A_SEED = 30
@@ -279,3 +279,24 @@ def test_wide_tables_need_a_bound() -> None:
         assert found.algorithm == "levelwise"
         assert len(found.dependencies) == 65
     assert discover.discover(relation.select(relation.column_names[:64]), OdDiscoverOptions()).algorithm == "hybrid"
+
+
+@pytest.mark.parametrize("targets", [Targets.of_keys(), Targets.of_functional(4)], ids=["keys", "dependencies"])
+def test_pairs_that_were_compared_but_not_learnt_decide_nothing(
+    targets: Targets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where time ends right after all pairs were compared."""
+    codes = encode([[(c + 2) * i % 7 % (c + 2) for i in range(30)] for c in range(4)])
+    compare = LocalTable._compare
+
+    def slow(self: LocalTable, *given: Any) -> Any:
+        compared = compare(self, *given)
+        assert self._deadline is not None
+        time.sleep(max(0.0, self._deadline - time.monotonic()))
+        return compared
+
+    monkeypatch.setattr(LocalTable, "_compare", slow)
+    run = Run(deadline=time.monotonic() + 0.5)
+    found = search.find(codes, targets, list("abcd"), nulls="value", device=pick_device("cpu"), run=run)
+    assert found.reached == TIME_LIMIT
+    assert len(found.dependencies) == 0
