@@ -131,7 +131,7 @@ FAILURES: dict[str, Failure] = {
         "Choose columns (--columns, --exclude), or set --max-predicates or --time-limit",
     ),
     "numbers of an option": (
-        WIDE, ["fd", "discover", "T"], tw.discover_fds,
+        WIDE, ["od", "discover", "T"], tw.discover_ods,
         "Bound the search, max_context=2 or time_limit=600, or look at fewer columns: columns, exclude",
         "Bound the search, --max-context 2 or --time-limit 600, or look at fewer columns: --columns, --exclude",
     ),
