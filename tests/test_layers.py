@@ -21,7 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.spark", "engine.table"),
     ("engine.placement",),
     ("engine.run",),
-    ("engine.column_sets", "engine.grouping", "engine.scanner", "engine.state_folders"),
+    ("engine.column_sets", "engine.grouping", "engine.made_on_access", "engine.scanner", "engine.state_folders"),
     ("engine.loop",),
     ("engine.local_table",),
     ("engine.spark_table",),

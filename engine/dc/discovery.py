@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, overload
@@ -18,6 +18,7 @@ from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_p
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations
 from tuplewise.engine.dc.ranking import Figure, Ranking, order_by, rank_counted
 from tuplewise.engine.errors import number_of
+from tuplewise.engine.made_on_access import MadeOnAccess
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.run import Clock
 from tuplewise.engine.table.relation import NULL_CODE, Relation, idle_columns, note_on_idle
@@ -26,22 +27,14 @@ from tuplewise.gpu_kernels.words import ACROSS
 NAMES_SHOWN = 10
 
 
-class ConstraintList(Sequence[DenialConstraint]):
-    """Constraints as objects, made from the arrays on access. Equal to any sequence of the same."""
+class ConstraintList(MadeOnAccess[DenialConstraint]):
+    """Constraints as objects, made from the arrays on access."""
 
     def __init__(self, space: PredicateSpace, arrays: ConstraintArrays) -> None:
         self._space, self._arrays = space, arrays
 
     def __len__(self) -> int:
         return len(self._arrays)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return repr(list(self))
 
     @overload
     def __getitem__(self, index: int) -> DenialConstraint: ...

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.made_on_access import MadeOnAccess
 
 Name = Any  # of a row: its id, or {column: value} of its key
 
@@ -24,24 +25,14 @@ class LostRule:
     broken_by: tuple[Name, Name] | None
 
 
-class LostRules(Sequence[LostRule]):
-    """Constraints that are no longer listed, made on access. Equal to any sequence of the same.
-
-    `pairs`: names [t, u] for each, or None."""
+class LostRules(MadeOnAccess[LostRule]):
+    """Constraints that are no longer listed, made on access. `pairs`: names [t, u] for each, or None."""
 
     def __init__(self, rules: Sequence[DenialConstraint], pairs: Sequence[Any]) -> None:
         self._rules, self._pairs = rules, pairs
 
     def __len__(self) -> int:
         return len(self._pairs)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return repr(list(self))
 
     @overload
     def __getitem__(self, index: int) -> LostRule: ...
